@@ -1,0 +1,299 @@
+//! Admission: from a request to its era, revision, metadata and method.
+//!
+//! Promises: [`Admitted`] is made here and nowhere else, and only for a request whose era,
+//! revision, metadata and method are known. The body decides; nothing from an earlier message
+//! touches a modern request (2026-07-28 basic, Statelessness). The order of checks is the
+//! validation ladder: claim, version header, revision, mirrored headers, method, params.
+
+use serde_json::{Value, json};
+
+use super::fault::Fault;
+use super::headers::Mirror;
+use super::invoke::InputKind;
+use super::json::{Kind, RawJson, shortened};
+use super::limits::ECHOED_CHARACTERS;
+use super::message::{Params, Request};
+use super::revision::{Era, Method, Offer, Revision};
+use super::session::Session;
+
+const CLAIM_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CLAIM_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const CLAIM_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// What a client declared it can be asked.
+#[derive(Debug, Clone, Default)]
+pub struct ClientCapabilities(Value);
+
+impl ClientCapabilities {
+    pub(super) fn new(declared: Value) -> Self {
+        Self(declared)
+    }
+
+    /// Whether the client can be asked this (2026-07-28 client/elicitation, client/sampling, client/roots).
+    pub fn can(&self, kind: InputKind) -> bool {
+        let declared = |path: &[&str]| path.iter().try_fold(&self.0, |v, key| v.get(key)).is_some_and(Value::is_object);
+        match kind {
+            // An empty object means the form mode; a mode named alone excludes the other.
+            InputKind::ElicitForm => {
+                declared(&["elicitation", "form"]) || (declared(&["elicitation"]) && !declared(&["elicitation", "url"]))
+            }
+            InputKind::ElicitUrl => declared(&["elicitation", "url"]),
+            InputKind::Sample => declared(&["sampling"]),
+            InputKind::SampleWithTools => declared(&["sampling", "tools"]),
+            InputKind::Roots => declared(&["roots"]),
+        }
+    }
+
+    /// The capabilities object of what is missing among `kinds`; `None` if nothing is.
+    pub fn missing(&self, kinds: impl Iterator<Item = InputKind>) -> Option<Value> {
+        let mut required = serde_json::Map::new();
+        for kind in kinds.filter(|kind| !self.can(*kind)) {
+            let (name, mode) = match kind {
+                InputKind::ElicitForm => ("elicitation", Some("form")),
+                InputKind::ElicitUrl => ("elicitation", Some("url")),
+                InputKind::Sample => ("sampling", None),
+                InputKind::SampleWithTools => ("sampling", Some("tools")),
+                InputKind::Roots => ("roots", None),
+            };
+            let entry = required.entry(name).or_insert_with(|| json!({}));
+            if let (Some(mode), Some(entry)) = (mode, entry.as_object_mut()) {
+                entry.insert(mode.to_owned(), json!({}));
+            }
+        }
+        (!required.is_empty()).then_some(Value::Object(required))
+    }
+}
+
+/// A request's metadata, as far as serving it needs.
+#[derive(Debug, Clone, Default)]
+pub struct Meta {
+    /// Token under which progress is told; a text or an integer, echoed as sent.
+    pub progress: Option<RawJson>,
+}
+
+/// A request that may be dispatched.
+#[derive(Debug)]
+pub struct Admitted {
+    request: Request,
+    method: Method,
+    revision: Revision,
+    client: ClientCapabilities,
+    meta: Meta,
+}
+
+impl Admitted {
+    /// The only way to make one. `mirror` holds the HTTP headers, where there are any.
+    pub fn admit(
+        request: Request,
+        session: Option<&Session>,
+        offer: Offer,
+        mirror: Option<&Mirror>,
+    ) -> Result<Self, Fault> {
+        match Claim::read(&request.params, offer)? {
+            Some(claim) => admit_modern(request, claim, offer, mirror),
+            None => admit_legacy(request, session, offer),
+        }
+    }
+
+    /// The request.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+    /// Its method.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+    /// The revision it is served under.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+    /// What its client can be asked.
+    pub fn client(&self) -> &ClientCapabilities {
+        &self.client
+    }
+    /// Its metadata.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+/// The modern revision that a message's metadata claims.
+#[derive(Debug)]
+pub struct Claim {
+    version: String,
+    capabilities: Value,
+}
+
+impl Claim {
+    /// Reads the claim of a message: none, a complete one, or the fault of an incomplete one.
+    ///
+    /// Any of the three reserved keys is a claim, so that a broken modern request never slips into the legacy era.
+    pub fn read(params: &Params, offer: Offer) -> Result<Option<Self>, Fault> {
+        let Some(members) = params.get("_meta").and_then(RawJson::members) else { return Ok(None) };
+        let member = |key: &str| members.iter().find(|(k, _)| &**k == key).map(|(_, value)| value);
+        let (version, capabilities, client) = (member(CLAIM_VERSION), member(CLAIM_CAPABILITIES), member(CLAIM_CLIENT));
+        if version.is_none() && capabilities.is_none() && client.is_none() {
+            return Ok(None);
+        }
+        let mut missing = Vec::new();
+        let version = version.and_then(RawJson::as_text);
+        if version.is_none() {
+            missing.push(CLAIM_VERSION);
+        }
+        let capabilities = capabilities.filter(|c| c.kind() == Kind::Object).and_then(|c| c.parse::<Value>().ok());
+        if capabilities.is_none() {
+            missing.push(CLAIM_CAPABILITIES);
+        }
+        let named = |info: &Value, key: &str| info.get(key).is_some_and(Value::is_string);
+        let client =
+            client.map(|c| c.parse::<Value>().is_ok_and(|info| named(&info, "name") && named(&info, "version")));
+        if client == Some(false) {
+            missing.push(CLAIM_CLIENT);
+        }
+        match (version, capabilities, missing.is_empty()) {
+            (Some(version), Some(capabilities), true) => Ok(Some(Self { version, capabilities })),
+            _ => Err(incomplete("_meta lacks required keys, or they have the wrong type", missing, offer)),
+        }
+    }
+
+    /// The revision named.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+}
+
+/// The fault of a request that must carry a claim and has none, or half of one.
+pub fn incomplete(problem: &str, missing: Vec<&'static str>, offer: Offer) -> Fault {
+    Fault::IncompleteClaim {
+        problem: format!("{problem}: {}", missing.join(", ")),
+        missing,
+        supported: offer.supported(),
+    }
+}
+
+/// The fault of a modern request without any claim.
+pub fn unclaimed(offer: Offer) -> Fault {
+    incomplete("a request of this revision needs _meta with these keys", vec![CLAIM_VERSION, CLAIM_CAPABILITIES], offer)
+}
+
+/// The fault of a revision that is not served this way.
+pub fn unsupported(requested: &str, supported: Vec<&'static str>) -> Fault {
+    let requested = requested.chars().take(ECHOED_CHARACTERS).collect();
+    Fault::UnsupportedProtocolVersion { supported, requested }
+}
+
+fn admit_modern(request: Request, claim: Claim, offer: Offer, mirror: Option<&Mirror>) -> Result<Admitted, Fault> {
+    if let Some(mirror) = mirror {
+        mirror.check_version(&claim.version)?;
+    }
+    let revision = match Revision::parse(&claim.version) {
+        Ok(revision) if revision.era() == Era::Modern => revision,
+        Ok(_) => return Err(unsupported(&claim.version, Offer::claimable())),
+        Err(_) => return Err(unsupported(&claim.version, offer.supported())),
+    };
+    let method = Method::parse(&request.method).filter(|m| revision.rules().methods.contains(m));
+    if let Some(mirror) = mirror {
+        mirror.check_method(&request.method)?;
+        let mirrored =
+            method.and_then(Method::mirrored_name).and_then(|key| request.params.get(key)).and_then(RawJson::as_text);
+        if let Some(name) = mirrored {
+            mirror.check_name(&name)?;
+        }
+    }
+    let method = method.ok_or_else(|| Fault::unknown_method(&request.method))?;
+    let meta = read_meta(&request.params)?;
+    Ok(Admitted { request, method, revision, client: ClientCapabilities::new(claim.capabilities), meta })
+}
+
+fn admit_legacy(request: Request, session: Option<&Session>, offer: Offer) -> Result<Admitted, Fault> {
+    let method = Method::parse(&request.method);
+    if method == Some(Method::Discover) {
+        return Err(unclaimed(offer));
+    }
+    if offer == Offer::ModernOnly {
+        return Err(match method {
+            // A modern-only server names what it serves in whatever answers `initialize` (2026-07-28 basic/versioning).
+            Some(Method::Initialize) => {
+                let wanted = request.params.get("protocolVersion").and_then(RawJson::as_text).unwrap_or_default();
+                unsupported(&wanted, offer.supported())
+            }
+            _ => unclaimed(offer),
+        });
+    }
+    let (revision, client) = match (session, method) {
+        (Some(session), _) => (session.revision(), session.client().clone()),
+        (None, Some(Method::Initialize | Method::Ping)) => (Revision::NEWEST_LEGACY, ClientCapabilities::default()),
+        (None, _) => return Err(Fault::NotOpened { supported: offer.supported() }),
+    };
+    let method = method.filter(|m| revision.rules().methods.contains(m));
+    let method = method.ok_or_else(|| Fault::unknown_method(&request.method))?;
+    if matches!(request.params, Params::Other) {
+        return Err(Fault::InvalidParams("params must be an object".to_owned()));
+    }
+    let meta = read_meta(&request.params)?;
+    Ok(Admitted { request, method, revision, client, meta })
+}
+
+fn read_meta(params: &Params) -> Result<Meta, Fault> {
+    let Some(meta) = params.get("_meta") else { return Ok(Meta::default()) };
+    let Some(members) = meta.members() else {
+        return Err(Fault::InvalidParams("_meta must be an object".to_owned()));
+    };
+    let member = |key: &str| members.iter().find(|(k, _)| &**k == key).map(|(_, value)| value);
+    let progress = member("progressToken").cloned();
+    if let Some(token) = &progress {
+        let whole = token.kind() == Kind::Number && !token.as_str().contains(['.', 'e', 'E']);
+        if token.kind() != Kind::String && !whole {
+            return Err(Fault::InvalidParams("progressToken must be a text or an integer".to_owned()));
+        }
+    }
+    if let Some(level) = member(LOG_LEVEL) {
+        let level = level.as_text().unwrap_or_else(|| level.as_str().to_owned());
+        if !LOG_LEVELS.contains(&level.as_str()) {
+            let level = shortened(&level, ECHOED_CHARACTERS);
+            return Err(Fault::InvalidParams(format!(
+                "unknown log level {level:?}: expected one of {}",
+                LOG_LEVELS.join(", ")
+            )));
+        }
+    }
+    Ok(Meta { progress })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn capabilities(text: &str) -> ClientCapabilities {
+        ClientCapabilities::new(serde_json::from_str(text).unwrap())
+    }
+
+    #[test]
+    fn a_capability_is_what_its_object_says() {
+        let table = [
+            (r#"{"elicitation":{}}"#, InputKind::ElicitForm, true),
+            (r#"{"elicitation":{}}"#, InputKind::ElicitUrl, false),
+            (r#"{"elicitation":{"url":{}}}"#, InputKind::ElicitForm, false),
+            (r#"{"elicitation":{"form":{},"url":{}}}"#, InputKind::ElicitForm, true),
+            (r#"{"elicitation":true}"#, InputKind::ElicitForm, false),
+            (r#"{"sampling":{}}"#, InputKind::SampleWithTools, false),
+            (r#"{"sampling":{"tools":{}}}"#, InputKind::SampleWithTools, true),
+            (r#"{"roots":{"listChanged":true}}"#, InputKind::Roots, true),
+            ("{}", InputKind::Sample, false),
+        ];
+        for (text, kind, can) in table {
+            assert_eq!(capabilities(text).can(kind), can, "{text} {kind:?}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_missing_is_required() {
+        let have = capabilities(r#"{"sampling":{}}"#);
+        let kinds = [InputKind::Sample, InputKind::ElicitUrl, InputKind::ElicitForm, InputKind::Roots];
+        assert_eq!(have.missing(kinds.into_iter()), Some(json!({"elicitation":{"url":{},"form":{}},"roots":{}})));
+        assert_eq!(have.missing([InputKind::Sample].into_iter()), None);
+        assert_eq!(have.missing([InputKind::SampleWithTools].into_iter()), Some(json!({"sampling":{"tools":{}}})));
+    }
+}

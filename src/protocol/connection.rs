@@ -1,0 +1,444 @@
+//! One ordered path of messages to and from one peer, as a machine.
+//!
+//! `handle_*` takes what happened, with the time at which it did; after each, drain
+//! [`Connection::poll_output`]. [`Connection::poll_timeout`] says when to call
+//! [`Connection::handle_timeout`]; a spurious call is harmless.
+//!
+//! Promises: at most one answer to a request, none after a cancellation or a close, whatever the
+//! order of events. Nothing is keyed by a request's id beyond this connection, and an outcome is
+//! matched by a number that is never used twice, so that a late one cannot answer another request.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::admit::{Admitted, Claim};
+use super::content::Content;
+use super::dispatch::{Dispatcher, Step};
+use super::exchange::{Arrived, Exchange};
+use super::fault::Fault;
+use super::headers::Mirror;
+use super::invoke::{Invocation, Notice, Outcome, Principal};
+use super::json::RawJson;
+use super::limits::{BAD_LINES_ANSWERED, BAD_LINES_AT_MOST, BAD_LINES_PER_SECOND, DEADLINE_AT_MOST, Limits};
+use super::message::{Decoded, Malformed, Message, Notification, Params, Request, RequestId, encode_response};
+use super::session::Session;
+
+/// A point in time, by both clocks: deadlines are monotonic, sealed state expires by the calendar.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// Monotonic.
+    pub instant: Instant,
+    /// Seconds since 1970.
+    pub unix: u64,
+}
+
+/// The number of a line or body on its connection, in order of arrival.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Arrival(u64);
+
+/// The number of a call on its connection, never used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(u64);
+
+/// The one answer to a request, or to something unreadable.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The request's id; an answer to something unreadable has none.
+    pub id: Option<RequestId>,
+    /// The text of the result, or the fault.
+    pub result: Result<Bytes, Fault>,
+}
+
+impl Reply {
+    /// The answer as one message.
+    pub fn encode(&self) -> Bytes {
+        encode_response(self.id.as_ref(), &self.result)
+    }
+}
+
+/// What has to be done.
+#[derive(Debug)]
+pub enum Output {
+    /// Answer what arrived.
+    Reply {
+        /// What is answered.
+        arrival: Arrival,
+        /// With what.
+        reply: Reply,
+    },
+    /// Answer a batch: its replies, encoded, in the order in which they became known. None if all were cancelled.
+    Batch {
+        /// What is answered.
+        arrival: Arrival,
+        /// With what.
+        replies: Vec<Bytes>,
+    },
+    /// Tell the peer something about a request that is not answered yet.
+    Notify {
+        /// What it is about.
+        arrival: Arrival,
+        /// One encoded notification.
+        message: Bytes,
+    },
+    /// Carry out a call.
+    Invoke {
+        /// The call.
+        call: CallId,
+        /// What is called.
+        invocation: Box<Invocation>,
+        /// When [`Connection::handle_timeout`] will give it up.
+        deadline: Instant,
+    },
+    /// Stop carrying out a call; its outcome no longer matters.
+    Cancel {
+        /// The call.
+        call: CallId,
+        /// What it belonged to.
+        arrival: Arrival,
+        /// Whether nothing will answer the arrival any more.
+        silent: bool,
+    },
+    /// The peer sends nothing but rubbish: end the connection.
+    Overrun,
+}
+
+/// See the module.
+pub struct Connection {
+    dispatcher: Arc<Dispatcher>,
+    principal: Principal,
+    calls_at_most: usize,
+    deadline: Duration,
+    session: Option<Session>,
+    arrivals: u64,
+    calls: u64,
+    exchanges: HashMap<CallId, Exchange>,
+    by_id: HashMap<RequestId, CallId>,
+    batches: HashMap<Arrival, Batch>,
+    outputs: VecDeque<Output>,
+    rubbish: Rubbish,
+    closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Batch {
+    /// Calls whose outcome is not known.
+    open: usize,
+    replies: Vec<Bytes>,
+    /// Whether every element was looked at.
+    read: bool,
+}
+
+/// Lines in a row that were no message.
+#[derive(Debug, Default)]
+struct Rubbish {
+    in_row: u32,
+    answered: Option<Instant>,
+}
+
+impl Connection {
+    /// A connection of one peer that nothing was said on yet.
+    pub fn new(dispatcher: Arc<Dispatcher>, principal: Principal, limits: &Limits) -> Self {
+        Self {
+            dispatcher,
+            principal,
+            calls_at_most: limits.calls_per_connection,
+            deadline: limits.deadline,
+            session: None,
+            arrivals: 0,
+            calls: 0,
+            exchanges: HashMap::new(),
+            by_id: HashMap::new(),
+            batches: HashMap::new(),
+            outputs: VecDeque::new(),
+            rubbish: Rubbish::default(),
+            closed: false,
+        }
+    }
+
+    /// The same connection with a session that needs no handshake.
+    #[must_use]
+    pub fn with_session(mut self, session: Session) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// What `initialize` agreed on, if it did.
+    pub fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// How many calls are in flight.
+    pub fn calls_in_flight(&self) -> usize {
+        self.exchanges.len()
+    }
+
+    /// Takes one line or body. `mirror` holds the HTTP headers, where there are any.
+    pub fn handle_message(&mut self, now: Moment, decoded: Decoded, mirror: Option<&Mirror>) -> Arrival {
+        self.arrivals += 1;
+        let arrival = Arrival(self.arrivals);
+        if self.closed {
+            return arrival;
+        }
+        if let Decoded::One(Err(malformed)) = decoded {
+            self.handle_rubbish(now.instant, arrival, malformed);
+            return arrival;
+        }
+        self.rubbish = Rubbish::default();
+        match decoded {
+            Decoded::One(Ok(message)) => self.handle_one(now, arrival, false, message, mirror),
+            Decoded::One(Err(_)) => {}
+            Decoded::Batch(elements) => self.handle_batch(now, arrival, elements, mirror),
+        }
+        arrival
+    }
+
+    /// Takes how a call ended. One that was answered, cancelled or given up meanwhile is dropped.
+    pub fn handle_outcome(&mut self, now: Moment, call: CallId, outcome: Outcome) {
+        let Some(mut exchange) = self.remove(call) else {
+            tracing::debug!("outcome of a call that is over");
+            return;
+        };
+        if let Some(message) = exchange.progress.as_mut().and_then(|p| p.last_held()) {
+            self.outputs.push_back(Output::Notify { arrival: exchange.arrival, message });
+        }
+        let incident = now.unix.wrapping_mul(1 << 20).wrapping_add(call.0);
+        let result = exchange.answer(outcome, self.dispatcher.sealer(), now.unix, incident);
+        self.answer(&exchange, result);
+    }
+
+    /// Takes what a running call tells.
+    pub fn handle_notice(&mut self, now: Instant, call: CallId, notice: Notice) {
+        let Some(exchange) = self.exchanges.get_mut(&call) else { return };
+        let revision = exchange.revision;
+        let told = exchange.progress.as_mut().and_then(|progress| progress.tell(notice, revision, now));
+        if let Some(message) = told {
+            self.outputs.push_back(Output::Notify { arrival: exchange.arrival, message });
+        }
+    }
+
+    /// Gives up the calls whose deadline has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let mut overdue: Vec<CallId> =
+            self.exchanges.iter().filter(|(_, e)| e.deadline <= now).map(|(c, _)| *c).collect();
+        overdue.sort_unstable();
+        for call in overdue {
+            if let Some(exchange) = self.remove(call) {
+                self.outputs.push_back(Output::Cancel { call, arrival: exchange.arrival, silent: false });
+                let result = Ok(exchange.overdue());
+                self.answer(&exchange, result);
+            }
+        }
+    }
+
+    /// The peer is gone: every call is cancelled and nothing is answered any more.
+    pub fn handle_closed(&mut self) {
+        self.closed = true;
+        let mut calls: Vec<(CallId, Arrival)> = self.exchanges.drain().map(|(call, e)| (call, e.arrival)).collect();
+        calls.sort_unstable();
+        self.by_id.clear();
+        self.batches.clear();
+        self.outputs.clear();
+        self.outputs.extend(calls.into_iter().map(|(call, arrival)| Output::Cancel { call, arrival, silent: true }));
+    }
+
+    /// What has to be done next.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When [`Connection::handle_timeout`] has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.exchanges.values().map(|exchange| exchange.deadline).min()
+    }
+
+    fn handle_rubbish(&mut self, now: Instant, arrival: Arrival, malformed: Malformed) {
+        self.rubbish.in_row += 1;
+        if self.rubbish.in_row >= BAD_LINES_AT_MOST {
+            self.outputs.push_back(Output::Overrun);
+            return;
+        }
+        if self.rubbish.in_row > BAD_LINES_ANSWERED {
+            let pause = Duration::from_secs(1) / BAD_LINES_PER_SECOND;
+            if self.rubbish.answered.is_some_and(|last| now.saturating_duration_since(last) < pause) {
+                return;
+            }
+        }
+        self.rubbish.answered = Some(now);
+        self.reply(arrival, false, malformed.id, Err(malformed.fault));
+    }
+
+    fn handle_batch(
+        &mut self,
+        now: Moment,
+        arrival: Arrival,
+        elements: Vec<Result<Message, Malformed>>,
+        mirror: Option<&Mirror>,
+    ) {
+        let offer = self.dispatcher.catalog().offer();
+        let forbidden = |message: &Message| match message {
+            Message::Request(Request { method, params, .. }) => {
+                &**method == "initialize" || !matches!(Claim::read(params, offer), Ok(None))
+            }
+            Message::Notification(Notification { params, .. }) => !matches!(Claim::read(params, offer), Ok(None)),
+            Message::Response(_) => false,
+        };
+        let accepted = self.session.as_ref().is_some_and(|s| s.revision().rules().batches);
+        let refused = match accepted {
+            false => Some(
+                "an array of messages is taken only in a session of revision 2024-11-05 or 2025-03-26: send one message",
+            ),
+            true if elements.iter().flatten().any(forbidden) => {
+                Some("an array holds neither initialize nor a message with modern _meta: send that one alone")
+            }
+            true => None,
+        };
+        if let Some(problem) = refused {
+            self.reply(arrival, false, None, Err(Fault::InvalidRequest(problem.to_owned())));
+            return;
+        }
+        self.batches.insert(arrival, Batch::default());
+        for element in elements {
+            match element {
+                Ok(message) => self.handle_one(now, arrival, true, message, mirror),
+                Err(malformed) => self.reply(arrival, true, malformed.id, Err(malformed.fault)),
+            }
+        }
+        if let Some(batch) = self.batches.get_mut(&arrival) {
+            batch.read = true;
+        }
+        self.finish_batch(arrival);
+    }
+
+    fn handle_one(&mut self, now: Moment, arrival: Arrival, batched: bool, message: Message, mirror: Option<&Mirror>) {
+        match message {
+            Message::Request(request) => self.handle_request(now, arrival, batched, request, mirror),
+            Message::Notification(notification) => self.handle_notification(&notification),
+            Message::Response(_) => tracing::debug!("response to a request that was never sent"),
+        }
+    }
+
+    fn handle_request(
+        &mut self,
+        now: Moment,
+        arrival: Arrival,
+        batched: bool,
+        request: Request,
+        mirror: Option<&Mirror>,
+    ) {
+        let id = request.id.clone();
+        if self.by_id.contains_key(&id) {
+            let problem = format!("a request with id {id} is in flight: give each request its own id");
+            self.reply(arrival, batched, Some(id), Err(Fault::InvalidRequest(problem)));
+            return;
+        }
+        let offer = self.dispatcher.catalog().offer();
+        let admitted = match Admitted::admit(request, self.session.as_ref(), offer, mirror) {
+            Ok(admitted) => admitted,
+            Err(fault) => {
+                self.reply(arrival, batched, Some(id), Err(fault));
+                return;
+            }
+        };
+        let step = self.dispatcher.dispatch(&admitted, self.session.as_ref(), &self.principal, mirror, now.unix);
+        match step {
+            Ok(Step::Reply(result)) => self.reply(arrival, batched, Some(id), Ok(result)),
+            Ok(Step::Open(result, session)) => {
+                self.session = Some(session);
+                self.reply(arrival, batched, Some(id), Ok(result));
+            }
+            Ok(Step::Invoke(invocation)) => {
+                let progress = admitted.meta().progress.clone();
+                self.invoke(now.instant, arrival, batched, id, progress, invocation);
+            }
+            Err(fault) => self.reply(arrival, batched, Some(id), Err(fault)),
+        }
+    }
+
+    fn invoke(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        batched: bool,
+        id: RequestId,
+        progress: Option<RawJson>,
+        invocation: Box<Invocation>,
+    ) {
+        let declared = invocation.catalog.tool(invocation.tool.as_str()).and_then(|tool| tool.deadline);
+        let time = declared.unwrap_or(self.deadline).min(DEADLINE_AT_MOST);
+        let exchange = Exchange::new(Arrived { arrival, id: id.clone(), batched, now, time, progress }, &invocation);
+        if self.exchanges.len() >= self.calls_at_most {
+            let most = self.calls_at_most;
+            let text = format!(
+                "{most} calls are in flight on this connection, which is the limit: wait for one to end, then call again"
+            );
+            let result = Ok(exchange.failed(&Content::text(text)));
+            self.reply(arrival, batched, Some(id), result);
+            return;
+        }
+        self.calls += 1;
+        let call = CallId(self.calls);
+        let deadline = exchange.deadline;
+        if let (true, Some(batch)) = (batched, self.batches.get_mut(&arrival)) {
+            batch.open += 1;
+        }
+        self.exchanges.insert(call, exchange);
+        self.by_id.insert(id, call);
+        self.outputs.push_back(Output::Invoke { call, invocation, deadline });
+    }
+
+    fn handle_notification(&mut self, notification: &Notification) {
+        // Everything else a peer may tell us changes nothing here; unknown notifications are ignored in every revision.
+        if &*notification.method == "notifications/cancelled" {
+            self.handle_cancelled(&notification.params);
+        }
+    }
+
+    fn handle_cancelled(&mut self, params: &Params) {
+        let Some(id) = params.get("requestId").and_then(RequestId::read) else { return };
+        let Some(call) = self.by_id.get(&id).copied() else { return };
+        let Some(exchange) = self.remove(call) else { return };
+        let arrival = exchange.arrival;
+        self.outputs.push_back(Output::Cancel { call, arrival, silent: !exchange.batched });
+        if exchange.batched {
+            if let Some(batch) = self.batches.get_mut(&arrival) {
+                batch.open = batch.open.saturating_sub(1);
+            }
+            self.finish_batch(arrival);
+        }
+    }
+
+    fn remove(&mut self, call: CallId) -> Option<Exchange> {
+        let exchange = self.exchanges.remove(&call)?;
+        self.by_id.remove(&exchange.id);
+        Some(exchange)
+    }
+
+    fn answer(&mut self, exchange: &Exchange, result: Result<Bytes, Fault>) {
+        if let (true, Some(batch)) = (exchange.batched, self.batches.get_mut(&exchange.arrival)) {
+            batch.open = batch.open.saturating_sub(1);
+        }
+        self.reply(exchange.arrival, exchange.batched, Some(exchange.id.clone()), result);
+    }
+
+    fn reply(&mut self, arrival: Arrival, batched: bool, id: Option<RequestId>, result: Result<Bytes, Fault>) {
+        let reply = Reply { id, result };
+        if !batched {
+            self.outputs.push_back(Output::Reply { arrival, reply });
+        } else if let Some(batch) = self.batches.get_mut(&arrival) {
+            batch.replies.push(reply.encode());
+            self.finish_batch(arrival);
+        }
+    }
+
+    fn finish_batch(&mut self, arrival: Arrival) {
+        if self.batches.get(&arrival).is_none_or(|batch| !batch.read || batch.open > 0) {
+            return;
+        }
+        if let Some(batch) = self.batches.remove(&arrival) {
+            self.outputs.push_back(Output::Batch { arrival, replies: batch.replies });
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Every limit on input, with its default, its unit and its reason.
+//!
+//! Promises: a limit that a peer can meet stands here and nowhere else.
+
+use std::time::Duration;
+
+use super::json::JsonLimits;
+
+/// Longest text id of a request, bytes: enough for any UUID or URI in use, small enough to echo.
+pub const REQUEST_ID_BYTES: usize = 256;
+
+/// Most messages in one batch (2025-03-26 basic, Batching).
+pub const BATCH_MESSAGES: usize = 64;
+
+/// Most characters of a peer's own text that an error repeats.
+pub const ECHOED_CHARACTERS: usize = 64;
+
+/// Longest sealed state accepted, bytes of text.
+pub const SEALED_STATE_BYTES: usize = 8 * 1024;
+
+/// How long sealed state stays valid.
+pub const SEALED_STATE_LIFE: Duration = Duration::from_secs(600);
+
+/// Most schema violations listed for a model.
+pub const VIOLATIONS_LISTED: usize = 10;
+
+/// Progress notices an exchange may send at once, and the rate per second at which that allowance returns.
+pub const NOTICE_BURST: u32 = 10;
+
+/// Lines in a row that are no message: all answered up to here.
+pub const BAD_LINES_ANSWERED: u32 = 100;
+
+/// Answers a second to lines that are no message, beyond [`BAD_LINES_ANSWERED`] in a row.
+pub const BAD_LINES_PER_SECOND: u32 = 10;
+
+/// Lines in a row that are no message: the connection ends here.
+pub const BAD_LINES_AT_MOST: u32 = 1000;
+
+/// Longest deadline a tool may declare, whatever progress it makes.
+pub const DEADLINE_AT_MOST: Duration = Duration::from_secs(3600);
+
+/// Bounds on a tool's schema: nesting, subschemas, bytes of text (2026-07-28 basic, JSON Schema Usage).
+pub const SCHEMA_DEPTH: usize = 64;
+/// See [`SCHEMA_DEPTH`].
+pub const SCHEMA_SUBSCHEMAS: usize = 4096;
+/// See [`SCHEMA_DEPTH`].
+pub const SCHEMA_BYTES: usize = 256 * 1024;
+
+/// Limits that an operator may change, and those that depend on them.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Longest incoming message, bytes. The peers' default; clients do send arguments of 1 MiB.
+    pub message: usize,
+    /// Nesting, keys and items of an incoming message.
+    pub json: JsonLimits,
+    /// Calls in flight on one connection.
+    pub calls_per_connection: usize,
+    /// Calls in flight in the process.
+    pub calls: usize,
+    /// Deadline of a call whose tool declares none.
+    pub deadline: Duration,
+    /// How long calls in flight may go on after the end of input or a request to stop.
+    pub drain: Duration,
+    /// Bytes of HTTP bodies in memory, all together.
+    pub bodies: usize,
+    /// How long an HTTP request's header may take to arrive.
+    pub header_time: Duration,
+    /// How long an HTTP body may take to arrive.
+    pub body_time: Duration,
+    /// How long a write may be blocked by a peer that does not read.
+    pub stalled_write: Duration,
+    /// Interval of keep-alive comments on event streams.
+    pub keep_alive: Duration,
+    /// Legacy HTTP sessions held.
+    pub sessions: usize,
+    /// How long a legacy HTTP session may stay unused.
+    pub session_idle: Duration,
+    /// HTTP connections held.
+    pub sockets: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message: 4 * 1024 * 1024,
+            json: JsonLimits::default(),
+            calls_per_connection: 64,
+            calls: 1024,
+            deadline: Duration::from_secs(60),
+            drain: Duration::from_secs(2),
+            bodies: 64 * 1024 * 1024,
+            header_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(30),
+            stalled_write: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(15),
+            sessions: 10_000,
+            session_idle: Duration::from_secs(30 * 60),
+            sockets: 12_000,
+        }
+    }
+}

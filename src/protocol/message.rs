@@ -1,0 +1,349 @@
+//! Messages: strict decoding and encoding of JSON-RPC 2.0 as MCP uses it.
+//!
+//! Promises: exact key case, no duplicate keys at any level, no loose ids, bounded depth and
+//! counts. What passes is kept as slices of the bytes that arrived; nothing is copied or rounded.
+
+use std::fmt;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use serde_json::value::RawValue;
+
+use super::fault::Fault;
+use super::json::{self, JsonError, JsonLimits, Kind, RawJson};
+use super::limits::{BATCH_MESSAGES, REQUEST_ID_BYTES};
+
+/// The id of a request: an integer or a text, echoed with its type (2026-07-28 basic, Requests).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum RequestId {
+    /// Within 64 bits.
+    Integer(i64),
+    /// At most 256 bytes.
+    String(Box<str>),
+}
+
+impl RequestId {
+    /// Reads an id; `None` for null, fractions, exponents, wide integers, long texts and other kinds.
+    pub fn read(raw: &RawJson) -> Option<Self> {
+        match raw.kind() {
+            // The text decides, not the value: 1.0 and 1e3 are integers to some readers and not to others.
+            Kind::Number => raw.as_str().parse().ok().filter(|_| raw.as_str() != "-0").map(Self::Integer),
+            Kind::String => raw.as_text().filter(|t| t.len() <= REQUEST_ID_BYTES).map(|t| Self::String(t.into())),
+            _ => None,
+        }
+    }
+
+    /// The id as JSON.
+    pub fn write(&self, out: &mut BytesMut) {
+        match self {
+            Self::Integer(number) => out.put_slice(number.to_string().as_bytes()),
+            Self::String(text) => out.put_slice(RawJson::encode(text).as_bytes()),
+        }
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(number) => write!(f, "{number}"),
+            Self::String(text) => write!(f, "{text:?}"),
+        }
+    }
+}
+
+/// The `params` of a message.
+#[derive(Debug, Clone)]
+pub enum Params {
+    /// None were sent.
+    Absent,
+    /// The members of an object, in the order sent.
+    Object(Vec<(Box<str>, RawJson)>),
+    /// Something other than an object, which no MCP method takes.
+    Other,
+}
+
+impl Params {
+    /// One member.
+    pub fn get(&self, name: &str) -> Option<&RawJson> {
+        match self {
+            Self::Object(members) => members.iter().find(|(key, _)| &**key == name).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+}
+
+/// A request: to be answered exactly once, unless it is cancelled.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Its id.
+    pub id: RequestId,
+    /// What is asked for, as sent.
+    pub method: Box<str>,
+    /// With what.
+    pub params: Params,
+}
+
+/// A notification: never answered.
+#[derive(Debug, Clone)]
+pub struct Notification {
+    /// What is told, as sent.
+    pub method: Box<str>,
+    /// With what.
+    pub params: Params,
+}
+
+/// An answer to a request of ours, or to none.
+#[derive(Debug, Clone)]
+pub struct Response {
+    /// Which request it answers; an error about an unreadable message has none.
+    pub id: Option<RequestId>,
+    /// The result, or the error object.
+    pub result: Result<RawJson, RawJson>,
+}
+
+/// One message.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// See [`Request`].
+    Request(Request),
+    /// See [`Notification`].
+    Notification(Notification),
+    /// See [`Response`].
+    Response(Response),
+}
+
+/// Something that is no message, with as much of it as an answer needs.
+#[derive(Debug, Clone)]
+pub struct Malformed {
+    /// The id, if one could be read; an error without one carries none (2025-11-25 basic, Responses).
+    pub id: Option<RequestId>,
+    /// What to answer.
+    pub fault: Fault,
+}
+
+impl Malformed {
+    fn invalid(id: Option<RequestId>, problem: impl Into<String>) -> Self {
+        Self { id, fault: Fault::InvalidRequest(problem.into()) }
+    }
+}
+
+/// What one line or one body holds.
+#[derive(Debug, Clone)]
+pub enum Decoded {
+    /// One message, or what is wrong with it.
+    One(Result<Message, Malformed>),
+    /// An array, each element a message or what is wrong with it.
+    Batch(Vec<Result<Message, Malformed>>),
+}
+
+impl Decoded {
+    /// Decodes one line or one body.
+    pub fn read(text: &Bytes, limits: &JsonLimits) -> Self {
+        match decode(text, limits) {
+            Ok(decoded) => decoded,
+            Err(malformed) => Self::One(Err(malformed)),
+        }
+    }
+}
+
+fn decode(text: &Bytes, limits: &JsonLimits) -> Result<Decoded, Malformed> {
+    if let Err(error) = json::check(text, limits) {
+        return Err(match error {
+            JsonError::Syntax(problem) => Malformed { id: None, fault: Fault::Parse(problem) },
+            refused => Malformed::invalid(lone_id(text), refused.to_string()),
+        });
+    }
+    let text = text.slice_ref(text.trim_ascii());
+    if text.first() != Some(&b'[') {
+        return Ok(Decoded::One(decode_one(&text)));
+    }
+    let elements: Vec<&RawValue> =
+        serde_json::from_slice(&text).map_err(|_| Malformed::invalid(None, "unreadable batch"))?;
+    if elements.is_empty() {
+        return Err(Malformed::invalid(None, "an empty batch: send one message, or an array of at least one"));
+    }
+    if elements.len() > BATCH_MESSAGES {
+        let problem = format!("a batch of {} messages: at most {BATCH_MESSAGES} are taken", elements.len());
+        return Err(Malformed::invalid(None, problem));
+    }
+    Ok(Decoded::Batch(elements.iter().map(|e| decode_one(&text.slice_ref(e.get().as_bytes()))).collect()))
+}
+
+/// The id of a text that is JSON but breaks our rules, if it has exactly one good one.
+fn lone_id(text: &Bytes) -> Option<RequestId> {
+    let whole: &RawValue = serde_json::from_slice(text).ok()?;
+    let members = RawJson::part(text, whole).members()?;
+    let mut ids = members.iter().filter(|(key, _)| &**key == "id");
+    let id = ids.next().map(|(_, raw)| RequestId::read(raw))?;
+    id.filter(|_| ids.next().is_none())
+}
+
+fn decode_one(text: &Bytes) -> Result<Message, Malformed> {
+    let Some(members) = whole(text).and_then(|raw| raw.members()) else {
+        return Err(Malformed::invalid(None, "a message is a JSON object"));
+    };
+    let member = |name: &str| members.iter().find(|(key, _)| &**key == name).map(|(_, value)| value);
+    let raw_id = member("id");
+    let id = raw_id.and_then(RequestId::read);
+    let invalid = |problem: &str| Err(Malformed::invalid(id.clone(), problem));
+    if member("jsonrpc").and_then(RawJson::as_text).as_deref() != Some("2.0") {
+        return invalid("jsonrpc must be the text \"2.0\"");
+    }
+    let (result, error) = (member("result"), member("error"));
+    let Some(method) = member("method") else {
+        return match (result, error) {
+            (Some(result), None) if id.is_some() => Ok(Message::Response(Response { id, result: Ok(result.clone()) })),
+            (None, Some(error)) if error.kind() == Kind::Object => {
+                Ok(Message::Response(Response { id, result: Err(error.clone()) }))
+            }
+            (None, None) => invalid("a message has a method, a result or an error"),
+            _ => invalid("a response has an id and either a result or an error object"),
+        };
+    };
+    if result.is_some() || error.is_some() {
+        return invalid("a message with a method has neither a result nor an error");
+    }
+    let Some(method) = method.as_text().filter(|m| !m.is_empty()) else {
+        return invalid("method must be a text");
+    };
+    let params = match member("params") {
+        None => Params::Absent,
+        Some(raw) => raw.members().map_or(Params::Other, Params::Object),
+    };
+    let method = method.into();
+    match (raw_id, id) {
+        (None, _) => Ok(Message::Notification(Notification { method, params })),
+        (Some(_), Some(id)) => Ok(Message::Request(Request { id, method, params })),
+        (Some(_), None) => Err(Malformed::invalid(
+            None,
+            format!("id must be an integer of at most 64 bits or a text of at most {REQUEST_ID_BYTES} bytes"),
+        )),
+    }
+}
+
+fn whole(text: &Bytes) -> Option<RawJson> {
+    let raw: &RawValue = serde_json::from_slice(text).ok()?;
+    Some(RawJson::part(text, raw))
+}
+
+/// Encodes an answer: a result that is already text, or a fault.
+pub fn encode_response(id: Option<&RequestId>, result: &Result<Bytes, Fault>) -> Bytes {
+    let size = result.as_ref().map_or(256, Bytes::len) + 64;
+    let mut out = BytesMut::with_capacity(size);
+    out.put_slice(br#"{"jsonrpc":"2.0""#);
+    if let Some(id) = id {
+        out.put_slice(br#","id":"#);
+        id.write(&mut out);
+    }
+    match result {
+        Ok(result) => {
+            out.put_slice(br#","result":"#);
+            out.put_slice(result);
+        }
+        Err(fault) => {
+            out.put_slice(br#","error":"#);
+            out.put_slice(fault.to_json().to_string().as_bytes());
+        }
+    }
+    out.put_u8(b'}');
+    out.freeze()
+}
+
+/// Encodes a notification of ours.
+pub fn encode_notification(method: &str, params: &serde_json::Value) -> Bytes {
+    serde_json::json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(text: &str) -> Result<Message, Malformed> {
+        match Decoded::read(&Bytes::copy_from_slice(text.as_bytes()), &JsonLimits::default()) {
+            Decoded::One(message) => message,
+            Decoded::Batch(_) => panic!("a batch: {text}"),
+        }
+    }
+
+    fn id_of(text: &str) -> Option<RequestId> {
+        match one(text) {
+            Ok(Message::Request(request)) => Some(request.id),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn ids_are_integers_of_64_bits_or_texts_of_256_bytes() {
+        let with = |id: &str| id_of(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#));
+        assert_eq!(with("7"), Some(RequestId::Integer(7)));
+        assert_eq!(with("-9223372036854775808"), Some(RequestId::Integer(i64::MIN)));
+        assert_eq!(with("\"7\""), Some(RequestId::String("7".into())));
+        assert_eq!(with("\"\""), Some(RequestId::String("".into())));
+        assert!(with(&format!("\"{}\"", "x".repeat(256))).is_some());
+        for bad in ["null", "1.5", "1.0", "1e3", "-0", "true", "{}", "[1]", "9223372036854775808"] {
+            assert_eq!(with(bad), None, "{bad}");
+        }
+        assert_eq!(with(&format!("\"{}\"", "x".repeat(257))), None);
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_the_id_where_one_can_be_read() {
+        let table = [
+            ("[[1]", -32700, None),
+            ("\u{feff}{}", -32700, None),
+            ("3", -32600, None),
+            (r#"{"jsonrpc":"2.0","id":1,"Method":"tools/list"}"#, -32600, Some(1)),
+            (r#"{"jsonrpc":"2","id":1,"method":"ping"}"#, -32600, Some(1)),
+            (r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#, -32600, Some(1)),
+            (r#"{"id":1,"method":"ping"}"#, -32600, Some(1)),
+            (r#"{"jsonrpc":"2.0","id":1,"method":5}"#, -32600, Some(1)),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, None),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#, -32600, Some(1)),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, -32600, Some(1)),
+            (r#"{"jsonrpc":"2.0","id":1}"#, -32600, Some(1)),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#, -32600, Some(1)),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","meth\u006fd":"tools/call"}"#, -32600, Some(1)),
+            (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, -32600, None),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"name":"a","name":"b"}}"#, -32600, Some(1)),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"k":1,"k":2}}}"#, -32600, Some(1)),
+        ];
+        for (text, code, id) in table {
+            let malformed = one(text).expect_err(text);
+            assert_eq!(malformed.fault.code().number(), code, "{text}");
+            assert_eq!(malformed.id, id.map(RequestId::Integer), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_escaped_key_is_the_same_key_and_unknown_members_are_ignored() {
+        let text = r#"{"jsonrpc":"2.0","id":1,"meth\u006fd":"ping","paramſ":{"a":1},"Params":3,"extra":[{}]}"#;
+        match one(text).unwrap() {
+            Message::Request(request) => {
+                assert_eq!(&*request.method, "ping");
+                assert!(matches!(request.params, Params::Absent));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn batches_are_bounded_and_hold_each_elements_own_verdict() {
+        let read = |text: &str| Decoded::read(&Bytes::copy_from_slice(text.as_bytes()), &JsonLimits::default());
+        match read(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},5]"#) {
+            Decoded::Batch(elements) => assert!(elements[0].is_ok() && elements[1].is_err()),
+            Decoded::One(_) => panic!("not a batch"),
+        }
+        let of = |n: usize| read(&format!("[{}]", vec!["{}"; n].join(",")));
+        assert!(matches!(of(0), Decoded::One(Err(_))));
+        assert!(matches!(of(64), Decoded::Batch(_)));
+        assert!(matches!(of(65), Decoded::One(Err(_))));
+    }
+
+    #[test]
+    fn answers_echo_the_id_with_its_type_and_omit_one_that_could_not_be_read() {
+        let text = |id| String::from_utf8(encode_response(id, &Ok(Bytes::from_static(b"{}"))).to_vec()).unwrap();
+        assert_eq!(text(Some(&RequestId::Integer(1))), r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        let quoted = RequestId::String("a\"".into());
+        assert_eq!(text(Some(&quoted)), r#"{"jsonrpc":"2.0","id":"a\"","result":{}}"#);
+        assert_eq!(text(None), r#"{"jsonrpc":"2.0","result":{}}"#);
+    }
+}

@@ -1,0 +1,337 @@
+//! Every revision of the protocol and everything in which they differ, as data.
+//!
+//! Promises: no other file holds a revision's date; no code compares revisions by date. A new
+//! revision is a variant and a [`Rules`] static, a new difference is a field of [`Rules`].
+
+use std::fmt;
+
+/// A dated protocol revision that this engine knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Revision {
+    /// 2024-11-05
+    V2024_11_05,
+    /// 2025-03-26
+    V2025_03_26,
+    /// 2025-06-18
+    V2025_06_18,
+    /// 2025-11-25
+    V2025_11_25,
+    /// 2026-07-28
+    V2026_07_28,
+}
+
+/// How a peer opens: by a handshake, or by metadata on each request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Era {
+    /// `initialize`, then a session.
+    Legacy,
+    /// `_meta` on every request, no session.
+    Modern,
+}
+
+/// A request method that this engine implements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// `initialize`
+    Initialize,
+    /// `ping`
+    Ping,
+    /// `server/discover`
+    Discover,
+    /// `tools/list`
+    ToolsList,
+    /// `tools/call`
+    ToolsCall,
+}
+
+impl Method {
+    /// All methods with their names on the wire.
+    const NAMES: [(Self, &'static str); 5] = [
+        (Self::Initialize, "initialize"),
+        (Self::Ping, "ping"),
+        (Self::Discover, "server/discover"),
+        (Self::ToolsList, "tools/list"),
+        (Self::ToolsCall, "tools/call"),
+    ];
+
+    /// The method of that name, case-sensitive, if the engine implements it in any revision.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(_, n)| *n == name).map(|(method, _)| *method)
+    }
+
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(m, _)| *m == self).map_or("", |(_, name)| name)
+    }
+
+    /// The member of `params` that the `Mcp-Name` header mirrors (2026-07-28 transports/streamable-http).
+    pub fn mirrored_name(self) -> Option<&'static str> {
+        (self == Self::ToolsCall).then_some("name")
+    }
+}
+
+/// What is done with arguments that do not fit a tool's `inputSchema`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadArguments {
+    /// A JSON-RPC error `-32602`.
+    Fault,
+    /// A result with `isError`, which a model can read (2025-11-25 server/tools, Error Handling).
+    ToolError,
+}
+
+/// Which `structuredContent` a revision's results may carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Structured {
+    /// None at all.
+    Never,
+    /// Objects only.
+    Object,
+    /// Any JSON value.
+    Any,
+}
+
+/// What the end of an HTTP response stream means for the request on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDisconnect {
+    /// Nothing: the work goes on (2025-11-25 basic/transports).
+    Continue,
+    /// The request is cancelled (2026-07-28 basic/patterns/cancellation).
+    Cancel,
+}
+
+/// Everything that differs between revisions, as data.
+#[derive(Debug)]
+pub struct Rules {
+    /// The date that names the revision on the wire.
+    pub name: &'static str,
+    /// How its peers open.
+    pub era: Era,
+    /// Whether an array of messages is accepted.
+    pub batches: bool,
+    /// Whether every result carries `resultType`.
+    pub result_type: bool,
+    /// Whether listings and discovery carry `ttlMs` and `cacheScope`.
+    pub cache_hints: bool,
+    /// Whether results carry the server's identity in `_meta`.
+    pub identity_in_meta: bool,
+    /// Whether the implementation object may have a `title`.
+    pub identity_title: bool,
+    /// Whether progress may carry a `message`.
+    pub progress_message: bool,
+    /// Arguments that do not fit the schema.
+    pub bad_arguments: BadArguments,
+    /// Which structured results exist.
+    pub structured: Structured,
+    /// Whether an `outputSchema` may have a root other than an object.
+    pub any_output_root: bool,
+    /// Whether a tool may ask the client by an `input_required` result.
+    pub input_required: bool,
+    /// What a closed HTTP response means.
+    pub on_disconnect: OnDisconnect,
+    /// The methods a peer of this revision may call.
+    pub methods: &'static [Method],
+}
+
+const LEGACY_METHODS: &[Method] = &[Method::Initialize, Method::Ping, Method::ToolsList, Method::ToolsCall];
+
+static V2024_11_05: Rules = Rules {
+    name: "2024-11-05",
+    era: Era::Legacy,
+    batches: true,
+    result_type: false,
+    cache_hints: false,
+    identity_in_meta: false,
+    identity_title: false,
+    progress_message: false,
+    bad_arguments: BadArguments::Fault,
+    structured: Structured::Never,
+    any_output_root: false,
+    input_required: false,
+    on_disconnect: OnDisconnect::Continue,
+    methods: LEGACY_METHODS,
+};
+
+static V2025_03_26: Rules = Rules {
+    name: "2025-03-26",
+    era: Era::Legacy,
+    batches: true,
+    result_type: false,
+    cache_hints: false,
+    identity_in_meta: false,
+    identity_title: false,
+    progress_message: true,
+    bad_arguments: BadArguments::Fault,
+    structured: Structured::Never,
+    any_output_root: false,
+    input_required: false,
+    on_disconnect: OnDisconnect::Continue,
+    methods: LEGACY_METHODS,
+};
+
+static V2025_06_18: Rules = Rules {
+    name: "2025-06-18",
+    era: Era::Legacy,
+    batches: false,
+    result_type: false,
+    cache_hints: false,
+    identity_in_meta: false,
+    identity_title: true,
+    progress_message: true,
+    bad_arguments: BadArguments::Fault,
+    structured: Structured::Object,
+    any_output_root: false,
+    input_required: false,
+    on_disconnect: OnDisconnect::Continue,
+    methods: LEGACY_METHODS,
+};
+
+static V2025_11_25: Rules = Rules {
+    name: "2025-11-25",
+    era: Era::Legacy,
+    batches: false,
+    result_type: false,
+    cache_hints: false,
+    identity_in_meta: false,
+    identity_title: true,
+    progress_message: true,
+    bad_arguments: BadArguments::ToolError,
+    structured: Structured::Object,
+    any_output_root: false,
+    input_required: false,
+    on_disconnect: OnDisconnect::Continue,
+    methods: LEGACY_METHODS,
+};
+
+static V2026_07_28: Rules = Rules {
+    name: "2026-07-28",
+    era: Era::Modern,
+    batches: false,
+    result_type: true,
+    cache_hints: true,
+    identity_in_meta: true,
+    identity_title: true,
+    progress_message: true,
+    bad_arguments: BadArguments::ToolError,
+    structured: Structured::Any,
+    any_output_root: true,
+    input_required: true,
+    on_disconnect: OnDisconnect::Cancel,
+    methods: &[Method::Discover, Method::ToolsList, Method::ToolsCall],
+};
+
+/// The text names no revision of this engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("unknown protocol revision")]
+pub struct UnknownRevision;
+
+impl Revision {
+    /// Every revision, oldest first.
+    pub const ALL: [Self; 5] =
+        [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
+
+    /// The newest legacy revision: the answer to an `initialize` that names none of ours.
+    pub const NEWEST_LEGACY: Self = Self::V2025_11_25;
+
+    /// The modern revision.
+    pub const MODERN: Self = Self::V2026_07_28;
+
+    /// What a sessionless HTTP request without a version header is taken for (2025-06-18 basic/transports, Protocol Version Header).
+    pub const ASSUMED_OVER_HTTP: Self = Self::V2025_03_26;
+
+    /// Reads a revision's date, exactly.
+    pub fn parse(text: &str) -> Result<Self, UnknownRevision> {
+        Self::ALL.into_iter().find(|r| r.name() == text).ok_or(UnknownRevision)
+    }
+
+    /// The rules of this revision.
+    pub const fn rules(self) -> &'static Rules {
+        match self {
+            Self::V2024_11_05 => &V2024_11_05,
+            Self::V2025_03_26 => &V2025_03_26,
+            Self::V2025_06_18 => &V2025_06_18,
+            Self::V2025_11_25 => &V2025_11_25,
+            Self::V2026_07_28 => &V2026_07_28,
+        }
+    }
+
+    /// The date on the wire.
+    pub const fn name(self) -> &'static str {
+        self.rules().name
+    }
+
+    /// How its peers open.
+    pub const fn era(self) -> Era {
+        self.rules().era
+    }
+
+    /// The answer to an `initialize` that names `wanted`: that legacy revision, else the newest legacy one.
+    ///
+    /// Never a modern revision, which no handshake can agree on (2025-11-25 basic/lifecycle, Version Negotiation).
+    pub fn negotiate(wanted: &str) -> Self {
+        match Self::parse(wanted) {
+            Ok(revision) if revision.era() == Era::Legacy => revision,
+            _ => Self::NEWEST_LEGACY,
+        }
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Which eras a server offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Offer {
+    /// All five revisions.
+    #[default]
+    Both,
+    /// The modern revision alone.
+    ModernOnly,
+}
+
+impl Offer {
+    /// The offered revisions' dates, newest first.
+    pub fn supported(self) -> Vec<&'static str> {
+        let every = Revision::ALL.into_iter().rev();
+        every.filter(|r| self == Self::Both || r.era() == Era::Modern).map(Revision::name).collect()
+    }
+
+    /// The dates that a per-request claim may name, newest first.
+    pub fn claimable() -> Vec<&'static str> {
+        Self::ModernOnly.supported()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negotiation_answers_a_known_legacy_revision_with_itself_and_anything_else_with_the_newest() {
+        for revision in Revision::ALL {
+            let answer = Revision::negotiate(revision.name());
+            assert_eq!(answer.era(), Era::Legacy);
+            assert_eq!(answer == revision, revision.era() == Era::Legacy);
+        }
+        for wanted in ["", "1999-01-01", "2099-01-01", "2025-11-25 ", "2026-07-28", "DRAFT"] {
+            assert_eq!(Revision::negotiate(wanted), Revision::NEWEST_LEGACY, "{wanted:?}");
+        }
+    }
+
+    #[test]
+    fn supported_lists_run_from_the_newest_to_the_oldest() {
+        assert_eq!(Offer::Both.supported(), ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]);
+        assert_eq!(Offer::ModernOnly.supported(), ["2026-07-28"]);
+    }
+
+    #[test]
+    fn every_method_reads_back_from_its_name() {
+        for (method, name) in Method::NAMES {
+            assert_eq!(Method::parse(name), Some(method));
+            assert_eq!(method.name(), name);
+        }
+        assert_eq!(Method::parse("TOOLS/LIST"), None);
+    }
+}

@@ -1,0 +1,325 @@
+//! JSON Schema: checked when a catalog is published, compiled once, never fetching anything.
+//!
+//! Promises: 2020-12 and draft-07 only; references stay inside the document; size, nesting and
+//! the number of subschemas are bounded; patterns run in linear time (2026-07-28 basic, JSON
+//! Schema Usage). No input makes a check fetch, loop or backtrack.
+
+use jsonschema::{Draft, PatternOptions, Validator};
+use serde_json::Value;
+
+use super::digest::escape_pointer;
+use super::json::{Json, shortened};
+use super::limits::{SCHEMA_BYTES, SCHEMA_DEPTH, SCHEMA_SUBSCHEMAS, VIOLATIONS_LISTED};
+
+const DIALECT_2020_12: &str = "https://json-schema.org/draft/2020-12/schema";
+const DIALECT_07: &str = "http://json-schema.org/draft-07/schema";
+
+/// Most characters of one violation's text.
+const VIOLATION_CHARACTERS: usize = 300;
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Schema(Validator);
+
+/// Why a schema cannot be published.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}: {remedy}")]
+pub struct SchemaError {
+    /// JSON pointer into the schema.
+    pub pointer: String,
+    /// Short name of the rule.
+    pub rule: &'static str,
+    /// What is wrong.
+    pub problem: String,
+    /// How to mend it.
+    pub remedy: String,
+}
+
+/// One way in which a value does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// JSON pointer into the value.
+    pub pointer: String,
+    /// What is wrong there.
+    pub problem: String,
+}
+
+impl Schema {
+    /// Checks and compiles a schema.
+    pub fn compile(schema: &Json) -> Result<Self, SchemaError> {
+        let error = |pointer: String, rule, problem: String, remedy: &str| {
+            Err(SchemaError { pointer, rule, problem, remedy: remedy.to_owned() })
+        };
+        if schema.as_object().is_none() {
+            return error(String::new(), "schema-object", "a schema is an object".to_owned(), "write it as a mapping");
+        }
+        let size = schema.to_text().len();
+        if size > SCHEMA_BYTES {
+            let problem = format!("the schema is {size} bytes long");
+            return error(String::new(), "schema-size", problem, &format!("keep it below {SCHEMA_BYTES} bytes"));
+        }
+        let mut draft = Draft::Draft202012;
+        let mut count = 0usize;
+        let mut problem = None;
+        visit(schema, "", 0, &mut |pointer, depth, place, subschema| {
+            count += 1;
+            if depth > SCHEMA_DEPTH {
+                problem.get_or_insert((
+                    pointer.to_owned(),
+                    "schema-depth",
+                    format!("nested deeper than {SCHEMA_DEPTH}"),
+                    "flatten it",
+                ));
+                return false;
+            }
+            if let Some(dialect) = subschema.get("$schema") {
+                let dialect = dialect.as_str().unwrap_or_default().trim_end_matches('#');
+                let known = place == Place::Root && matches!(dialect, DIALECT_2020_12 | DIALECT_07);
+                if !known {
+                    let text = format!("the dialect {:?} is not served here", shortened(dialect, 80));
+                    problem.get_or_insert((
+                        format!("{pointer}/$schema"),
+                        "schema-dialect",
+                        text,
+                        "leave $schema out, which means 2020-12, or name 2020-12 or draft-07 at the root",
+                    ));
+                }
+                if dialect == DIALECT_07 {
+                    draft = Draft::Draft7;
+                }
+            }
+            for keyword in ["$ref", "$dynamicRef"] {
+                if let Some(target) = subschema.get(keyword).and_then(Json::as_str).filter(|t| !t.starts_with('#')) {
+                    let text = format!("{keyword} {:?} leaves the document", shortened(target, 80));
+                    problem.get_or_insert((
+                        format!("{pointer}/{keyword}"),
+                        "schema-ref",
+                        text,
+                        "move what it names into $defs and refer to it with #/$defs/…",
+                    ));
+                }
+            }
+            true
+        });
+        if let Some((pointer, rule, text, remedy)) = problem {
+            return error(pointer, rule, text, remedy);
+        }
+        if count > SCHEMA_SUBSCHEMAS {
+            let text = format!("{count} subschemas");
+            return error(String::new(), "schema-count", text, &format!("keep it to {SCHEMA_SUBSCHEMAS}"));
+        }
+        let options = jsonschema::options().offline().with_draft(draft).with_pattern_options(PatternOptions::regex());
+        match options.build(&schema.to_value()) {
+            Ok(validator) => Ok(Self(validator)),
+            Err(refused) => {
+                let text = shortened(&refused.to_string(), VIOLATION_CHARACTERS);
+                error(
+                    refused.instance_path().to_string(),
+                    "schema-valid",
+                    text,
+                    "correct the schema; patterns have neither look-around nor back-references",
+                )
+            }
+        }
+    }
+
+    /// Where a value does not fit: the first ten violations.
+    pub fn violations(&self, value: &Value) -> Vec<Violation> {
+        self.0
+            .iter_errors(value)
+            .take(VIOLATIONS_LISTED)
+            .map(|error| Violation {
+                pointer: error.instance_path().to_string(),
+                problem: shortened(&error.to_string(), VIOLATION_CHARACTERS),
+            })
+            .collect()
+    }
+}
+
+/// The violations as text for a model.
+pub fn explain(violations: &[Violation]) -> String {
+    let lines = violations.iter().map(|Violation { pointer, problem }| {
+        let place = if pointer.is_empty() { "the arguments" } else { pointer };
+        format!("- {place}: {problem}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// How a schema is reached from the one above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The root.
+    Root,
+    /// Under `properties`.
+    Property,
+    /// Where `true` and `false` are customary: `additionalProperties` and its like.
+    Customary,
+    /// Anywhere else.
+    Other,
+}
+
+/// Visits a schema and every schema inside it; the callback says whether to go deeper.
+pub fn visit<'s>(
+    schema: &'s Json,
+    pointer: &str,
+    depth: usize,
+    on: &mut dyn FnMut(&str, usize, Place, &'s Json) -> bool,
+) {
+    visit_at(schema, pointer, depth, Place::Root, on);
+}
+
+fn visit_at<'s>(
+    schema: &'s Json,
+    pointer: &str,
+    depth: usize,
+    place: Place,
+    on: &mut dyn FnMut(&str, usize, Place, &'s Json) -> bool,
+) {
+    if !on(pointer, depth, place, schema) {
+        return;
+    }
+    for (keyword, value) in schema.as_object().unwrap_or_default() {
+        let below = format!("{pointer}/{}", escape_pointer(keyword));
+        match (keyword.as_str(), value) {
+            ("properties", Json::Object(members)) => {
+                for (name, schema) in members {
+                    visit_at(schema, &format!("{below}/{}", escape_pointer(name)), depth + 1, Place::Property, on);
+                }
+            }
+            ("patternProperties" | "$defs" | "definitions" | "dependentSchemas", Json::Object(members)) => {
+                for (name, schema) in members {
+                    visit_at(schema, &format!("{below}/{}", escape_pointer(name)), depth + 1, Place::Other, on);
+                }
+            }
+            ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Json::Array(items)) => {
+                for (index, schema) in items.iter().enumerate() {
+                    visit_at(schema, &format!("{below}/{index}"), depth + 1, Place::Other, on);
+                }
+            }
+            ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems" | "additionalItems", schema) => {
+                visit_at(schema, &below, depth + 1, Place::Customary, on);
+            }
+            ("items" | "contains" | "not" | "if" | "then" | "else" | "propertyNames" | "contentSchema", schema) => {
+                visit_at(schema, &below, depth + 1, Place::Other, on);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Pointers of the schemas that are only `true` or `false` where strict clients expect an object.
+pub fn boolean_subschemas(schema: &Json) -> Vec<String> {
+    let mut found = Vec::new();
+    visit(schema, "", 0, &mut |pointer, _, place, schema| {
+        if matches!(schema, Json::Bool(_)) && place != Place::Customary {
+            found.push(pointer.to_owned());
+        }
+        true
+    });
+    found
+}
+
+/// The same schema with `true` written `{}` and `false` written `{"not":{}}` where [`boolean_subschemas`] finds them.
+pub fn without_boolean_subschemas(schema: &Json) -> Json {
+    rewrite(schema, "", &boolean_subschemas(schema))
+}
+
+fn rewrite(value: &Json, pointer: &str, found: &[String]) -> Json {
+    match value {
+        Json::Bool(true) if found.iter().any(|f| f == pointer) => Json::Object(Vec::new()),
+        Json::Bool(false) if found.iter().any(|f| f == pointer) => {
+            Json::Object(vec![("not".to_owned(), Json::Object(Vec::new()))])
+        }
+        Json::Array(items) => Json::Array(
+            items.iter().enumerate().map(|(i, item)| rewrite(item, &format!("{pointer}/{i}"), found)).collect(),
+        ),
+        Json::Object(members) => {
+            let rewritten = members.iter().map(|(key, value)| {
+                (key.clone(), rewrite(value, &format!("{pointer}/{}", escape_pointer(key)), found))
+            });
+            Json::Object(rewritten.collect())
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::json::JsonLimits;
+
+    fn json(text: &str) -> Json {
+        Json::parse(text.as_bytes(), &JsonLimits::default()).unwrap()
+    }
+
+    #[test]
+    fn what_leaves_the_document_or_names_another_dialect_is_refused_at_its_place() {
+        let table = [
+            (r#"{"properties":{"a":{"$ref":"http://127.0.0.1:1/x"}}}"#, "/properties/a/$ref", "schema-ref"),
+            (r#"{"$defs":{"d":{"$dynamicRef":"other.json#m"}}}"#, "/$defs/d/$dynamicRef", "schema-ref"),
+            (r#"{"$schema":"https://json-schema.org/draft/2019-09/schema"}"#, "/$schema", "schema-dialect"),
+            (
+                r#"{"properties":{"a":{"$schema":"http://json-schema.org/draft-07/schema#"}}}"#,
+                "/properties/a/$schema",
+                "schema-dialect",
+            ),
+            (r#"{"type":"objekt"}"#, "/type", "schema-valid"),
+            (r##"{"$ref":"#/$defs/none"}"##, "", "schema-valid"),
+            (r#"{"pattern":"(a+)+\\1"}"#, "", "schema-valid"),
+            ("[]", "", "schema-object"),
+        ];
+        for (text, pointer, rule) in table {
+            let error = Schema::compile(&json(text)).expect_err(text);
+            assert_eq!(error.rule, rule, "{text}: {error}");
+            if !pointer.is_empty() {
+                assert_eq!(error.pointer, pointer, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_reference_to_the_network_is_refused_and_nothing_is_fetched() {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        port.set_nonblocking(true).unwrap();
+        let schema = format!(r#"{{"properties":{{"a":{{"$ref":"http://{}/s.json"}}}}}}"#, port.local_addr().unwrap());
+        assert!(Schema::compile(&json(&schema)).is_err());
+        assert!(port.accept().is_err(), "the port was contacted");
+    }
+
+    #[test]
+    fn size_depth_and_count_are_refused_above_their_limits() {
+        let deep = |n: usize| json(&format!("{}{{}}{}", r#"{"not":"#.repeat(n), "}".repeat(n)));
+        assert!(Schema::compile(&deep(60)).is_ok());
+        let nest = |n: usize| (0..n).fold(Json::Object(vec![]), |inner, _| Json::Object(vec![("not".into(), inner)]));
+        assert!(Schema::compile(&nest(SCHEMA_DEPTH)).is_ok());
+        assert_eq!(Schema::compile(&nest(SCHEMA_DEPTH + 1)).unwrap_err().rule, "schema-depth");
+        let many = |n: usize| Json::Object(vec![("anyOf".into(), Json::Array(vec![Json::Object(vec![]); n]))]);
+        assert!(Schema::compile(&many(SCHEMA_SUBSCHEMAS - 1)).is_ok());
+        assert_eq!(Schema::compile(&many(SCHEMA_SUBSCHEMAS)).unwrap_err().rule, "schema-count");
+        let long = Json::Object(vec![("description".into(), Json::String("x".repeat(SCHEMA_BYTES)))]);
+        assert_eq!(Schema::compile(&long).unwrap_err().rule, "schema-size");
+    }
+
+    #[test]
+    fn at_most_ten_violations_are_named_each_with_its_place() {
+        let schema = Schema::compile(&json(r#"{"type":"object","required":["a"],"properties":{"n":{"type":"integer"},"l":{"items":{"type":"string"}}},"additionalProperties":false}"#)).unwrap();
+        assert!(schema.violations(&serde_json::json!({"a": 1})).iter().any(|v| v.problem.contains("'a'")));
+        let violations = schema.violations(&serde_json::json!({"n": "1"}));
+        let text = explain(&violations);
+        assert!(text.contains("/n: ") && text.contains("\"a\""), "{text}");
+        let many: Vec<u8> = vec![0; 40];
+        assert_eq!(schema.violations(&serde_json::json!({"l": many})).len(), VIOLATIONS_LISTED);
+    }
+
+    #[test]
+    fn boolean_subschemas_are_found_but_for_the_customary_places() {
+        let schema =
+            json(r#"{"properties":{"a":true,"b":{"items":false}},"additionalProperties":false,"anyOf":[true]}"#);
+        assert_eq!(boolean_subschemas(&schema), ["/properties/a", "/properties/b/items", "/anyOf/0"]);
+        let text = without_boolean_subschemas(&schema).to_text();
+        assert_eq!(
+            text,
+            r#"{"properties":{"a":{},"b":{"items":{"not":{}}}},"additionalProperties":false,"anyOf":[{}]}"#
+        );
+    }
+}
