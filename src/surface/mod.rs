@@ -1,1 +1,3 @@
-//! placeholder
+//! Surfaces: what is declared in files, checked before anything is served.
+
+pub mod declaration;
