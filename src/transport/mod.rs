@@ -1,1 +1,68 @@
-//! placeholder
+//! Transports: how messages are carried. Each feeds a [`crate::protocol::Connection`] through the one driver.
+//!
+//! Promises: a transport knows bytes and the protocol, never what is behind a tool. All transports
+//! share one [`Engine`], so stdio and HTTP cannot drift apart.
+
+mod driver;
+pub mod http;
+pub mod stdio;
+
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use tokio::sync::Semaphore;
+
+use crate::protocol::{Connection, Dispatcher, Invoke, Limits, Moment, Principal};
+
+/// What every transport serves from. Cloning shares it.
+#[derive(Clone)]
+pub struct Engine {
+    dispatcher: Arc<Dispatcher>,
+    invoke: Arc<dyn Invoke>,
+    limits: Arc<Limits>,
+    /// Calls in flight in the process.
+    calls: Arc<Semaphore>,
+}
+
+impl Engine {
+    /// An engine that dispatches by `dispatcher` and has calls carried out by `invoke`.
+    pub fn new(dispatcher: Arc<Dispatcher>, invoke: Arc<dyn Invoke>, limits: Limits) -> Self {
+        let calls = Arc::new(Semaphore::new(limits.calls));
+        Self { dispatcher, invoke, limits: Arc::new(limits), calls }
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn open(&self, principal: Principal) -> Connection {
+        Connection::new(Arc::clone(&self.dispatcher), principal, &self.limits)
+    }
+}
+
+/// Why a transport could not serve, for the operator.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The standard streams cannot be used.
+    #[error("cannot use the standard streams: {source}")]
+    Streams {
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+fn now() -> Moment {
+    let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    Moment { instant: Instant::now(), unix }
+}

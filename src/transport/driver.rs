@@ -1,0 +1,289 @@
+//! Runs one connection: feeds the machine, carries out its calls, hands its outputs to a sink.
+//!
+//! Promises: outputs reach the sink in the machine's order; a call is first polled in place and
+//! gets a task only if it is not ready; a panic ends its call alone; a call whose caller is gone
+//! is dropped after a grace.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
+
+use super::{Engine, now};
+use crate::protocol::invoke::BoxFuture;
+use crate::protocol::{
+    Arrival, CallId, Caller, Connection, Content, Decoded, Invocation, Mirror, Notice, Outcome, Output, Reply,
+};
+
+/// How long a call may take to end once its caller is gone: longer than stopping a child process takes.
+const GONE_GRACE: Duration = Duration::from_secs(8);
+
+/// The answer to an arrival.
+#[derive(Debug)]
+pub(super) enum Answer {
+    One(Reply),
+    /// A batch's replies, encoded; none if nothing in it is to be answered.
+    Many(Vec<Bytes>),
+}
+
+impl Answer {
+    /// The answer as one message, if there is one.
+    pub(super) fn encode(&self) -> Option<Bytes> {
+        match self {
+            Self::One(reply) => Some(reply.encode()),
+            Self::Many(replies) if replies.is_empty() => None,
+            Self::Many(replies) => Some([&b"["[..], &replies.join(&b","[..]), b"]"].concat().into()),
+        }
+    }
+}
+
+/// Where a connection's outputs go. Called under the machine's lock: must not block.
+pub(super) trait Sink: Send + Sync + 'static {
+    /// What tells one arrival's outputs from another's.
+    type Route: Send;
+    /// Outputs of `arrival` are about to come.
+    fn open(&self, arrival: Arrival, route: Self::Route);
+    fn answer(&self, arrival: Arrival, answer: Answer);
+    fn notify(&self, arrival: Arrival, message: Bytes);
+    /// Nothing will answer `arrival`: its request was cancelled.
+    fn silence(&self, arrival: Arrival);
+    /// The peer sends nothing but rubbish.
+    fn overrun(&self);
+}
+
+/// See the module. Cloning shares it.
+pub(super) struct Driver<S>(Arc<Inner<S>>);
+
+impl<S> Clone for Driver<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+struct Inner<S> {
+    engine: Engine,
+    machine: Mutex<Machine>,
+    sink: S,
+    /// Told whenever a call ends.
+    ended: Notify,
+}
+
+struct Machine {
+    connection: Connection,
+    running: HashMap<CallId, Arc<Gone>>,
+}
+
+/// Whether a call's caller is gone.
+#[derive(Default)]
+struct Gone {
+    flag: AtomicBool,
+    told: Notify,
+}
+
+impl Gone {
+    fn set(&self) {
+        self.flag.store(true, Ordering::Release);
+        self.told.notify_waiters();
+    }
+
+    async fn wait(&self) {
+        let mut told = std::pin::pin!(self.told.notified());
+        // Registered before the flag is read, so that a call in between is not missed.
+        told.as_mut().enable();
+        if !self.flag.load(Ordering::Acquire) {
+            told.await;
+        }
+    }
+}
+
+struct Started {
+    call: CallId,
+    invocation: Box<Invocation>,
+    deadline: Instant,
+    gone: Arc<Gone>,
+}
+
+impl<S: Sink> Driver<S> {
+    pub(super) fn new(engine: Engine, connection: Connection, sink: S) -> Self {
+        let machine = Mutex::new(Machine { connection, running: HashMap::new() });
+        Self(Arc::new(Inner { engine, machine, sink, ended: Notify::new() }))
+    }
+
+    pub(super) fn sink(&self) -> &S {
+        &self.0.sink
+    }
+
+    /// Feeds one line or body. Whatever is known at once is in the sink when this returns.
+    pub(super) fn deliver(&self, decoded: Decoded, mirror: Option<&Mirror>, route: S::Route) -> Arrival {
+        let mut machine = self.lock();
+        let arrival = machine.connection.handle_message(now(), decoded, mirror);
+        self.0.sink.open(arrival, route);
+        self.carry(machine);
+        arrival
+    }
+
+    /// The peer is gone: calls are cancelled, nothing more reaches the sink.
+    pub(super) fn close(&self) {
+        let mut machine = self.lock();
+        machine.connection.handle_closed();
+        self.carry(machine);
+    }
+
+    /// How many calls have not ended, cancelled ones included.
+    pub(super) fn running(&self) -> usize {
+        self.lock().running.len()
+    }
+
+    /// Whether `initialize` was agreed on.
+    pub(super) fn session_revision(&self) -> Option<crate::protocol::Revision> {
+        self.lock().connection.session().map(crate::protocol::Session::revision)
+    }
+
+    /// Ends when no call is running.
+    pub(super) async fn idle(&self) {
+        loop {
+            let mut ended = std::pin::pin!(self.0.ended.notified());
+            ended.as_mut().enable();
+            if self.running() == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Machine> {
+        // A panic while the lock was held is a bug of ours in one event; the machine's maps stay consistent.
+        self.0.machine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn carry(&self, mut machine: MutexGuard<'_, Machine>) {
+        let mut started = Vec::new();
+        while let Some(output) = machine.connection.poll_output() {
+            match output {
+                Output::Reply { arrival, reply } => self.0.sink.answer(arrival, Answer::One(reply)),
+                Output::Batch { arrival, replies } => self.0.sink.answer(arrival, Answer::Many(replies)),
+                Output::Notify { arrival, message } => self.0.sink.notify(arrival, message),
+                Output::Cancel { call, arrival, silent } => {
+                    if let Some(gone) = machine.running.get(&call) {
+                        gone.set();
+                    }
+                    if silent {
+                        self.0.sink.silence(arrival);
+                    }
+                }
+                Output::Overrun => self.0.sink.overrun(),
+                Output::Invoke { call, invocation, deadline } => {
+                    let gone = Arc::new(Gone::default());
+                    machine.running.insert(call, Arc::clone(&gone));
+                    started.push(Started { call, invocation, deadline, gone });
+                }
+            }
+        }
+        drop(machine);
+        started.into_iter().for_each(|started| self.start(started));
+    }
+
+    fn start(&self, started: Started) {
+        let Started { call, invocation, deadline, gone } = started;
+        let Ok(permit) = Arc::clone(&self.0.engine.calls).try_acquire_owned() else {
+            let most = self.0.engine.limits.calls;
+            let text = format!("this server is at its limit of {most} calls in flight: try again in a moment");
+            self.finish(call, Outcome::Failed(Content::text(text)));
+            return;
+        };
+        let far_end = Arc::new(FarEnd { driver: self.clone(), call, gone: Arc::clone(&gone) });
+        let invoke = Arc::clone(&self.0.engine.invoke);
+        let mut running: BoxFuture<'static, Outcome> =
+            Box::pin(async move { invoke.invoke(*invocation, far_end).await });
+        match poll_caught(running.as_mut(), &mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => self.finish(call, outcome),
+            Poll::Pending => {
+                tokio::spawn(self.clone().run(call, running, deadline, gone, permit));
+            }
+        }
+    }
+
+    async fn run(
+        self,
+        call: CallId,
+        mut running: BoxFuture<'static, Outcome>,
+        deadline: Instant,
+        gone: Arc<Gone>,
+        permit: OwnedSemaphorePermit,
+    ) {
+        let mut outcome = std::pin::pin!(std::future::poll_fn(move |cx| poll_caught(running.as_mut(), cx)));
+        let in_time = tokio::select! {
+            biased;
+            outcome = &mut outcome => Some(outcome),
+            () = gone.wait() => None,
+            () = tokio::time::sleep_until(deadline.into()) => {
+                let mut machine = self.lock();
+                machine.connection.handle_timeout(Instant::now().max(deadline));
+                self.carry(machine);
+                None
+            }
+        };
+        match in_time {
+            Some(outcome) => self.finish(call, outcome),
+            None => {
+                if tokio::time::timeout(GONE_GRACE, outcome).await.is_err() {
+                    tracing::warn!("a call did not end after it was stopped; it is dropped");
+                }
+                self.ended(call);
+            }
+        }
+        drop(permit);
+    }
+
+    fn finish(&self, call: CallId, outcome: Outcome) {
+        let mut machine = self.lock();
+        machine.running.remove(&call);
+        machine.connection.handle_outcome(now(), call, outcome);
+        self.carry(machine);
+        self.0.ended.notify_waiters();
+    }
+
+    fn ended(&self, call: CallId) {
+        self.lock().running.remove(&call);
+        self.0.ended.notify_waiters();
+    }
+}
+
+/// Polls a call; a panic in it becomes a defect with a number, under which the log has it.
+fn poll_caught(running: Pin<&mut (dyn Future<Output = Outcome> + Send)>, cx: &mut Context<'_>) -> Poll<Outcome> {
+    std::panic::catch_unwind(AssertUnwindSafe(|| running.poll(cx))).unwrap_or_else(|_| {
+        let incident = getrandom::u64().unwrap_or_default();
+        tracing::error!(incident = format!("{incident:016x}"), "a tool's backend panicked");
+        Poll::Ready(Outcome::Defect { incident })
+    })
+}
+
+/// The far end, as a running call sees it.
+struct FarEnd<S> {
+    driver: Driver<S>,
+    call: CallId,
+    gone: Arc<Gone>,
+}
+
+impl<S: Sink> Caller for FarEnd<S> {
+    fn notify(&self, notice: Notice) {
+        let mut machine = self.driver.lock();
+        machine.connection.handle_notice(Instant::now(), self.call, notice);
+        self.driver.carry(machine);
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone.flag.load(Ordering::Acquire)
+    }
+
+    fn gone(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.gone.wait())
+    }
+}

@@ -1,0 +1,190 @@
+//! Bodies: reading one within its limits, and the kinds that are sent.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::StatusCode;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep};
+
+use super::guard::{Refusal, too_large};
+use super::outbox::{Next, Outbox};
+use crate::protocol::Limits;
+use crate::protocol::framing::{self, KEEP_ALIVE};
+
+/// After this long a body must arrive at [`LEAST_RATE`].
+const RATE_GRACE: Duration = Duration::from_secs(5);
+
+/// Bytes a second.
+const LEAST_RATE: f64 = 1024.0;
+
+/// The unit of the shared budget for bodies, bytes.
+const BUDGET_UNIT: usize = 1024;
+
+/// Room for the bodies of all requests together.
+#[derive(Clone)]
+pub(super) struct Budget(Arc<Semaphore>);
+
+impl Budget {
+    pub(super) fn new(bytes: usize) -> Self {
+        Self(Arc::new(Semaphore::new(bytes / BUDGET_UNIT)))
+    }
+
+    fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Refusal> {
+        let units = u32::try_from(bytes.div_ceil(BUDGET_UNIT)).unwrap_or(u32::MAX);
+        Arc::clone(&self.0).try_acquire_many_owned(units).map_err(|_| Refusal {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            problem: "too many large requests at once: try again in a moment",
+            allow: None,
+        })
+    }
+}
+
+/// A body and the room it takes, given back when this is dropped.
+pub(super) struct Whole {
+    pub(super) bytes: Bytes,
+    _room: Vec<OwnedSemaphorePermit>,
+}
+
+/// Reads a whole body: within the message limit, the shared budget, the time and the least rate.
+pub(super) async fn read(mut body: Incoming, limits: &Limits, budget: &Budget) -> Result<Whole, Refusal> {
+    let started = Instant::now();
+    let declared = body.size_hint().exact().and_then(|n| usize::try_from(n).ok());
+    let mut room = vec![budget.take(declared.unwrap_or(0))?];
+    let mut taken = declared.unwrap_or(0);
+    let mut first = Bytes::new();
+    let mut all = BytesMut::new();
+    let mut length = 0usize;
+    while let Some(frame) = next_frame(&mut body, started, length, limits.body_time).await? {
+        let Ok(mut data) = frame.into_data() else { continue };
+        length += data.remaining();
+        if length > limits.message {
+            return Err(too_large());
+        }
+        if length > taken {
+            room.push(budget.take(length - taken)?);
+            taken = length;
+        }
+        if first.is_empty() && all.is_empty() {
+            first = data;
+            continue;
+        }
+        if all.is_empty() {
+            all.reserve(declared.unwrap_or(0).max(length));
+            all.extend_from_slice(&std::mem::take(&mut first));
+        }
+        all.extend_from_slice(&data);
+        data.advance(data.remaining());
+    }
+    let bytes = if all.is_empty() { first } else { all.freeze() };
+    Ok(Whole { bytes, _room: room })
+}
+
+async fn next_frame(
+    body: &mut Incoming,
+    started: Instant,
+    length: usize,
+    at_most: Duration,
+) -> Result<Option<Frame<Bytes>>, Refusal> {
+    let slow = Refusal { status: StatusCode::REQUEST_TIMEOUT, problem: "the body arrives too slowly", allow: None };
+    let broken =
+        Refusal { status: StatusCode::BAD_REQUEST, problem: "the body ended early or is malformed", allow: None };
+    // When the bytes so far would have had to be more.
+    #[allow(clippy::cast_precision_loss, reason = "a rate need not be exact")]
+    let paced = RATE_GRACE.max(Duration::from_secs_f64((length as f64 / LEAST_RATE) + 1.0));
+    let until = started + paced.min(at_most);
+    tokio::select! {
+        biased;
+        frame = body.frame() => frame.transpose().map_err(|_| broken),
+        () = tokio::time::sleep_until(until) => Err(slow),
+    }
+}
+
+/// What keeps a stream's slot or cancels its request when the response is dropped.
+pub(super) type Held = Box<dyn Send + Sync>;
+
+/// The body of a response.
+pub(super) enum Payload {
+    Whole(Option<Bytes>),
+    Events(Box<Events>),
+}
+
+impl Payload {
+    pub(super) fn empty() -> Self {
+        Self::Whole(None)
+    }
+    pub(super) fn whole(bytes: Bytes) -> Self {
+        Self::Whole(Some(bytes).filter(|b| !b.is_empty()))
+    }
+}
+
+/// An event stream: what the outbox gives, and comments while it gives nothing.
+pub(super) struct Events {
+    /// Events that are ready before the outbox is asked.
+    first: Option<Bytes>,
+    outbox: Arc<Outbox>,
+    every: Duration,
+    keep_alive: Pin<Box<Sleep>>,
+    ended: bool,
+    _held: Held,
+}
+
+impl Events {
+    pub(super) fn new(first: Option<Bytes>, outbox: Arc<Outbox>, every: Duration, held: Held) -> Payload {
+        let keep_alive = Box::pin(tokio::time::sleep(every));
+        Payload::Events(Box::new(Self { first, outbox, every, keep_alive, ended: false, _held: held }))
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(first));
+        }
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let ready = match self.outbox.poll_next(cx) {
+            Poll::Ready(Next::Notice(message)) => Some(framing::event(&message)),
+            Poll::Ready(Next::Answer(answer)) => {
+                self.ended = true;
+                let Some(message) = answer.encode() else { return Poll::Ready(None) };
+                Some(framing::event(&message))
+            }
+            Poll::Ready(Next::Silence) => {
+                self.ended = true;
+                return Poll::Ready(None);
+            }
+            Poll::Pending => self.keep_alive.as_mut().poll(cx).is_ready().then_some(KEEP_ALIVE),
+        };
+        let Some(event) = ready else { return Poll::Pending };
+        self.keep_alive.as_mut().reset(Instant::now() + self.every);
+        Poll::Ready(Some(event))
+    }
+}
+
+impl Body for Payload {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
+            Self::Events(events) => events.poll(cx).map(|event| event.map(|b| Ok(Frame::data(b)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64)),
+            Self::Events(_) => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Streamable HTTP for both eras on one endpoint.
+//!
+//! Promises: the guard judges every request before its body is read; nothing is keyed on a TCP
+//! connection; a stop ends streams, lets answers in flight go out for the drain time, and returns.
+
+mod body;
+pub mod guard;
+mod media;
+mod outbox;
+mod post;
+mod response;
+mod session;
+mod socket;
+mod status;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+
+use self::body::{Budget, Events, Payload};
+use self::guard::{Allowed, Passed, Refusal};
+use self::post::{Bodiless, Sid};
+use self::session::Sessions;
+use self::socket::Socket;
+use super::{Engine, ServeError};
+use crate::protocol::{Offer, Principal};
+
+const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// Most headers of one request.
+const HEADERS_AT_MOST: usize = 64;
+/// Most bytes of one request's head.
+const HEAD_BYTES: usize = 16 * 1024;
+/// Interval at which unused sessions are looked for.
+const SWEEP_EVERY: Duration = Duration::from_secs(30);
+/// Pause after a failed accept, so that a full descriptor table is not a busy loop.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long calls may take to stop once they are cancelled at the end.
+const STOP_TIME: Duration = Duration::from_secs(6);
+
+/// How legacy clients are served over HTTP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LegacyMode {
+    /// `initialize` opens a session, named by `Mcp-Session-Id`.
+    #[default]
+    Sessions,
+    /// Every request stands alone; the version header names the revision.
+    Stateless,
+    /// Not at all.
+    Off,
+}
+
+/// What an operator decides about a listener.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// How legacy clients are served.
+    pub legacy: LegacyMode,
+    /// Values of `Host` beyond the listener's own, exact.
+    pub allow_hosts: Vec<String>,
+    /// Values of `Origin` beyond the listener's own, exact; only these get cross-origin headers.
+    pub allow_origins: Vec<String>,
+}
+
+/// Listens on an address.
+pub async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })
+}
+
+struct Server {
+    engine: Engine,
+    options: Options,
+    allowed: Allowed,
+    sessions: Sessions,
+    budget: Budget,
+}
+
+impl Server {
+    fn verbs(legacy: LegacyMode) -> &'static str {
+        if legacy == LegacyMode::Sessions { "GET, POST, DELETE" } else { "POST" }
+    }
+
+    fn offer(&self) -> Offer {
+        self.engine.dispatcher.catalog().offer()
+    }
+}
+
+/// Serves until `stop` ends, then lets what is in flight end for the engine's drain time.
+pub async fn serve(
+    engine: Engine,
+    listener: TcpListener,
+    options: Options,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let unset = SocketAddr::from(([0, 0, 0, 0], 0));
+    let address = listener.local_addr().map_err(|source| ServeError::Listen { address: unset, source })?;
+    let limits = engine.limits().clone();
+    let verbs = Server::verbs(options.legacy);
+    let server = Arc::new(Server {
+        allowed: Allowed::on_loopback(address.port(), &options.allow_hosts, &options.allow_origins, verbs),
+        sessions: Sessions::new(limits.sessions, limits.session_idle),
+        budget: Budget::new(limits.bodies),
+        engine,
+        options,
+    });
+    let sockets = Arc::new(Semaphore::new(limits.sockets));
+    let (stopping, stopped) = watch::channel(());
+    let mut sweep = tokio::time::interval(SWEEP_EVERY);
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let next = async {
+            let place = Arc::clone(&sockets).acquire_owned().await;
+            (place, listener.accept().await)
+        };
+        tokio::select! {
+            biased;
+            () = &mut stop => break,
+            _ = sweep.tick() => server.sessions.sweep(),
+            (place, accepted) = next => match accepted {
+                Ok((stream, _)) => {
+                    let served = carry(Arc::clone(&server), stream, stopped.clone());
+                    tokio::spawn(async move {
+                        served.await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    drop(stopped);
+    server.sessions.end_streams();
+    let _ = stopping.send(());
+    if tokio::time::timeout(limits.drain, stopping.closed()).await.is_err() {
+        server.sessions.end_all();
+        let _ = tokio::time::timeout(STOP_TIME, stopping.closed()).await;
+    }
+    server.sessions.end_all();
+    Ok(())
+}
+
+/// Carries one TCP connection until it ends, or until the stop has let its last answer out.
+async fn carry(server: Arc<Server>, stream: TcpStream, mut stopped: watch::Receiver<()>) {
+    let _ = stream.set_nodelay(true);
+    let limits = server.engine.limits().clone();
+    let service = service_fn(move |request| {
+        let server = Arc::clone(&server);
+        async move { Ok::<_, Infallible>(answer(&server, request).await) }
+    });
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_time)
+        .max_headers(HEADERS_AT_MOST)
+        .max_header_size(HEAD_BYTES)
+        .pipeline_flush(true);
+    let connection = builder.serve_connection(TokioIo::new(Socket::new(stream, limits.stalled_write)), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        _ = stopped.changed() => {
+            connection.as_mut().graceful_shutdown();
+            let at_most = limits.drain.saturating_add(STOP_TIME);
+            match tokio::time::timeout(at_most, connection).await {
+                Ok(ended) => ended,
+                Err(_) => return,
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended with an error");
+    }
+}
+
+async fn answer(server: &Arc<Server>, request: Request<Incoming>) -> Response<Payload> {
+    let (parts, body) = request.into_parts();
+    let mut response = match guard::judge(&parts, &server.allowed, server.engine.limits.message) {
+        Err(refusal) => close(response::refused(&refusal), &parts),
+        Ok(Passed::Health) => response::json(StatusCode::OK, "\"ok\"".into()),
+        Ok(Passed::Preflight) => preflight(server, &parts),
+        Ok(Passed::Get) => get(server, &parts),
+        Ok(Passed::Delete) => delete(server, &parts),
+        Ok(Passed::Post(accepted)) => match body::read(body, &server.engine.limits, &server.budget).await {
+            Ok(whole) => post::serve(server, &parts, accepted, &whole.bytes).await,
+            Err(refusal) => close(response::refused(&refusal), &parts),
+        },
+    };
+    if let Some(origin) = guard::cross_origin(&parts.headers, &server.allowed)
+        && let Ok(origin) = HeaderValue::from_str(origin)
+    {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+        headers.insert(
+            header::ACCESS_CONTROL_EXPOSE_HEADERS,
+            HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate"),
+        );
+    }
+    response
+}
+
+/// A refused request's body is not read, so nothing after it on the connection can be trusted to be a request.
+fn close(mut response: Response<Payload>, parts: &Parts) -> Response<Payload> {
+    if parts.method == Method::POST || parts.method == Method::CONNECT {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+fn preflight(server: &Server, parts: &Parts) -> Response<Payload> {
+    let mut response = response::empty(StatusCode::NO_CONTENT);
+    let headers = response.headers_mut();
+    headers
+        .insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(Server::verbs(server.options.legacy)));
+    let asked =
+        parts.headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let mirrored = asked.split(',').map(str::trim).filter(|name| post::mirrors_argument(name));
+    let allowed: Vec<&str> = std::iter::once(post::CROSS_ORIGIN_HEADERS).chain(mirrored).collect();
+    if let Ok(value) = HeaderValue::from_str(&allowed.join(", ")) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, value);
+    }
+    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    response
+}
+
+/// What GET and DELETE have in common: a live legacy session, or the answer that says why not.
+fn live(
+    server: &Server,
+    parts: &Parts,
+    without: StatusCode,
+) -> Result<(session::SessionId, Arc<session::LegacySession>), Response<Payload>> {
+    match post::era_without_body(&parts.headers, server.offer()) {
+        Bodiless::Modern => return Err(response::refused(&guard::wrong_verb("POST"))),
+        Bodiless::Refused(response) => return Err(*response),
+        Bodiless::Legacy => {}
+    }
+    let refuse = |status, problem| {
+        let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then(|| Server::verbs(server.options.legacy));
+        Err(response::refused(&Refusal { status, problem, allow }))
+    };
+    match Sid::read(&parts.headers) {
+        Sid::Absent => refuse(without, "this needs the Mcp-Session-Id of a live session"),
+        Sid::Malformed => refuse(StatusCode::BAD_REQUEST, "Mcp-Session-Id must stand once and be visible ASCII"),
+        Sid::Given(id) => match server.sessions.get(&Principal::LOCAL, &id) {
+            Some(session) => Ok((id, session)),
+            None => refuse(StatusCode::NOT_FOUND, "no such session: open another with initialize"),
+        },
+    }
+}
+
+fn get(server: &Server, parts: &Parts) -> Response<Payload> {
+    let (_, session) = match live(server, parts, StatusCode::METHOD_NOT_ALLOWED) {
+        Ok(live) => live,
+        Err(refused) => return refused,
+    };
+    let accepted = media::accepted(parts.headers.get_all(header::ACCEPT).iter().map(HeaderValue::as_bytes));
+    let refuse = |status, problem| response::refused(&Refusal { status, problem, allow: None });
+    if !accepted.events {
+        return refuse(StatusCode::NOT_ACCEPTABLE, "Accept must allow text/event-stream");
+    }
+    if parts.headers.contains_key("last-event-id") {
+        return refuse(StatusCode::BAD_REQUEST, "this server gave out no event of that id");
+    }
+    match session.open_stream() {
+        None => refuse(StatusCode::CONFLICT, "this session's stream is open already"),
+        Some((outbox, slot)) => {
+            let every = server.engine.limits.keep_alive;
+            response::events(Events::new(None, outbox, every, Box::new(slot)))
+        }
+    }
+}
+
+fn delete(server: &Server, parts: &Parts) -> Response<Payload> {
+    match live(server, parts, StatusCode::BAD_REQUEST) {
+        Err(refused) => refused,
+        Ok((id, _)) => {
+            server.sessions.remove(&Principal::LOCAL, &id);
+            response::empty(StatusCode::NO_CONTENT)
+        }
+    }
+}
+
+/// A stop that never comes.
+pub fn never() -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(std::future::pending())
+}

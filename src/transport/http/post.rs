@@ -1,0 +1,381 @@
+//! One POST: from its body and headers to a connection, and from there to JSON or an event stream.
+//!
+//! The rows H1 to H27 of the decision: the body decides the era, the version header may only
+//! agree with it (2026-07-28 basic/versioning, Era Detection; 2025-11-25 basic/transports).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Response, StatusCode};
+
+use super::super::driver::{Answer, Driver, Sink};
+use super::body::{Events, Held, Payload};
+use super::media::Accepted;
+use super::outbox::{Next, Outbox};
+use super::session::{LegacySession, Routes, SessionId};
+use super::{LegacyMode, SESSION_HEADER, Server, response, status};
+use crate::protocol::admit::{self, Claim};
+use crate::protocol::framing;
+use crate::protocol::headers::{self, Said};
+use crate::protocol::json::shortened;
+use crate::protocol::limits::ECHOED_CHARACTERS;
+use crate::protocol::{
+    Arrival, Connection, Decoded, Era, Fault, Message, Method, Mirror, Notification, Offer, Principal, Reply, Request,
+    RequestId, Revision, Session,
+};
+
+/// What the version header says.
+enum Header {
+    Absent,
+    Legacy(Revision),
+    Modern,
+    /// No revision of ours, or unreadable.
+    Unknown(String),
+}
+
+impl Header {
+    fn read(mirror: &Mirror) -> Self {
+        match mirror.version() {
+            Said::Absent => Self::Absent,
+            Said::Unclear(_) => Self::Unknown(String::new()),
+            Said::Text(text) => match Revision::parse(&text) {
+                Ok(revision) if revision.era() == Era::Legacy => Self::Legacy(revision),
+                Ok(_) => Self::Modern,
+                Err(_) => Self::Unknown(shortened(&text, ECHOED_CHARACTERS)),
+            },
+        }
+    }
+}
+
+/// What the session header says.
+pub(super) enum Sid {
+    Absent,
+    Given(SessionId),
+    /// Two of them, or no visible ASCII.
+    Malformed,
+}
+
+impl Sid {
+    pub(super) fn read(headers: &HeaderMap) -> Self {
+        let mut values = headers.get_all(SESSION_HEADER).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Self::Absent,
+            (Some(value), None) => SessionId::read(value.as_bytes()).map_or(Self::Malformed, Self::Given),
+            (Some(_), Some(_)) => Self::Malformed,
+        }
+    }
+}
+
+/// Whether the version header of a request without a body names the modern era, or nothing we know.
+pub(super) enum Bodiless {
+    Legacy,
+    Modern,
+    Refused(Box<Response<Payload>>),
+}
+
+pub(super) fn era_without_body(headers: &HeaderMap, offer: Offer) -> Bodiless {
+    match Header::read(&mirror_of(headers)) {
+        Header::Modern => Bodiless::Modern,
+        Header::Unknown(text) => {
+            Bodiless::Refused(Box::new(told(None, admit::unsupported(&text, offer.supported()), Era::Legacy)))
+        }
+        Header::Absent | Header::Legacy(_) => Bodiless::Legacy,
+    }
+}
+
+fn mirror_of(headers: &HeaderMap) -> Mirror {
+    Mirror::new(headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))
+}
+
+/// A response that tells a fault before any connection was asked.
+fn told(id: Option<RequestId>, fault: Fault, era: Era) -> Response<Payload> {
+    let code = status::of(&fault, era);
+    response::json(code, Reply { id, result: Err(fault) }.encode())
+}
+
+fn invalid(code: StatusCode, id: Option<RequestId>, problem: &str) -> Response<Payload> {
+    let fault = Fault::InvalidRequest(problem.to_owned());
+    response::json(code, Reply { id, result: Err(fault) }.encode())
+}
+
+struct Post<'s> {
+    server: &'s Server,
+    accepted: Accepted,
+    mirror: Mirror,
+    header: Header,
+    sid: Sid,
+    offer: Offer,
+}
+
+/// Serves one POST.
+pub(super) async fn serve(server: &Server, parts: &Parts, accepted: Accepted, body: &Bytes) -> Response<Payload> {
+    let mirror = mirror_of(&parts.headers);
+    let header = Header::read(&mirror);
+    let offer = server.engine.dispatcher.catalog().offer();
+    let post = Post { server, accepted, header, mirror, sid: Sid::read(&parts.headers), offer };
+    match Decoded::read(body, &server.engine.limits.json) {
+        Decoded::One(Err(malformed)) => told(malformed.id, malformed.fault, Era::Legacy),
+        Decoded::One(Ok(Message::Request(request))) => post.request(request).await,
+        Decoded::One(Ok(Message::Notification(notification))) => post.notification(notification),
+        Decoded::One(Ok(Message::Response(_))) => post.answer_to_us(),
+        batch @ Decoded::Batch(_) => post.batch(batch).await,
+    }
+}
+
+impl Post<'_> {
+    async fn request(self, request: Request) -> Response<Payload> {
+        match Claim::read(&request.params, self.offer) {
+            Ok(None) => {}
+            // An incomplete claim is refused by admission, with everything else that may be wrong in order.
+            Ok(Some(_)) | Err(_) => return self.modern(Decoded::One(Ok(Message::Request(request)))).await,
+        }
+        let id = Some(request.id.clone());
+        let method = Method::parse(&request.method);
+        match &self.header {
+            Header::Modern => return told(id, admit::unclaimed(self.offer), Era::Modern),
+            Header::Unknown(text) => return told(id, admit::unsupported(text, self.offer.supported()), Era::Legacy),
+            Header::Absent | Header::Legacy(_) => {}
+        }
+        if method == Some(Method::Discover) || self.offer == Offer::ModernOnly {
+            // Admission has the faults of these; no session could change them.
+            return self.modern(Decoded::One(Ok(Message::Request(request)))).await;
+        }
+        let decoded = Decoded::One(Ok(Message::Request(request)));
+        match (&self.sid, method) {
+            (Sid::Malformed, _) => invalid(StatusCode::BAD_REQUEST, id, MALFORMED_SID),
+            (Sid::Absent, Some(Method::Initialize)) => self.initialize(decoded).await,
+            (Sid::Given(sid), method) => match self.server.sessions.get(&Principal::LOCAL, sid) {
+                None => invalid(StatusCode::NOT_FOUND, id, UNKNOWN_SESSION),
+                Some(_) if method == Some(Method::Initialize) => {
+                    let problem =
+                        "this session is initialized already: to open another, send initialize without Mcp-Session-Id";
+                    invalid(StatusCode::BAD_REQUEST, id, problem)
+                }
+                Some(session) => self.in_session(&session, decoded).await,
+            },
+            (Sid::Absent, _) => match self.server.options.legacy {
+                LegacyMode::Sessions => invalid(StatusCode::BAD_REQUEST, id, NO_SESSION),
+                LegacyMode::Stateless | LegacyMode::Off => self.assumed(decoded).await,
+            },
+        }
+    }
+
+    /// A connection that lives as long as the response; a client that goes away cancels its request.
+    async fn modern(self, decoded: Decoded) -> Response<Payload> {
+        let engine = self.server.engine.clone();
+        let outbox = Outbox::new();
+        let connection = engine.open(Principal::LOCAL);
+        let driver = Driver::new(engine, connection, Single(Arc::clone(&outbox)));
+        driver.deliver(decoded, Some(&self.mirror), ());
+        self.respond(&outbox, Era::Modern, Box::new(CancelOnDrop(driver))).await
+    }
+
+    /// Sessionless legacy: the header names the revision, or the one that has no header is assumed.
+    async fn assumed(self, decoded: Decoded) -> Response<Payload> {
+        let revision = match self.header {
+            Header::Legacy(revision) => revision,
+            _ => Revision::ASSUMED_OVER_HTTP,
+        };
+        let engine = self.server.engine.clone();
+        let connection = engine.open(Principal::LOCAL).with_session(Session::assumed(revision));
+        self.once(connection, decoded).await
+    }
+
+    /// A legacy connection of one POST. What it asked for goes on when the client goes away.
+    async fn once(self, connection: Connection, decoded: Decoded) -> Response<Payload> {
+        let outbox = Outbox::new();
+        let driver = Driver::new(self.server.engine.clone(), connection, Single(Arc::clone(&outbox)));
+        driver.deliver(decoded, None, ());
+        self.respond(&outbox, Era::Legacy, Box::new(())).await
+    }
+
+    async fn initialize(self, decoded: Decoded) -> Response<Payload> {
+        let engine = self.server.engine.clone();
+        let connection = engine.open(Principal::LOCAL);
+        if self.server.options.legacy != LegacyMode::Sessions {
+            return self.once(connection, decoded).await;
+        }
+        if !self.server.sessions.has_room() {
+            return response::busy("there is no room for another session: try again later");
+        }
+        let outbox = Outbox::new();
+        let driver = Driver::new(engine, connection, Routes::default());
+        driver.deliver(decoded, None, Some(Arc::clone(&outbox)));
+        let opened = driver.session_revision().is_some();
+        let server = self.server;
+        let mut answer = self.respond(&outbox, Era::Legacy, Box::new(())).await;
+        if !opened {
+            return answer;
+        }
+        let Ok(id) = SessionId::random() else {
+            tracing::error!("the system gives no randomness for a session id");
+            return response::busy("no session can be opened now: try again later");
+        };
+        let Ok(value) = hyper::header::HeaderValue::from_str(id.as_str()) else { return answer };
+        if server.sessions.insert(Principal::LOCAL, id, LegacySession::new(driver)).is_err() {
+            return response::busy("there is no room for another session: try again later");
+        }
+        answer.headers_mut().insert(SESSION_HEADER, value);
+        answer
+    }
+
+    async fn in_session(self, session: &Arc<LegacySession>, decoded: Decoded) -> Response<Payload> {
+        if let (Header::Legacy(named), Some(agreed)) = (&self.header, session.driver.session_revision())
+            && *named != agreed
+        {
+            tracing::debug!(%named, %agreed, "the version header differs from the session's revision, which is kept");
+        }
+        let outbox = Outbox::new();
+        let arrival = session.driver.deliver(decoded, None, Some(Arc::clone(&outbox)));
+        let held = ForgetOnDrop { session: Arc::clone(session), arrival };
+        self.respond(&outbox, Era::Legacy, Box::new(held)).await
+    }
+
+    fn notification(self, notification: Notification) -> Response<Payload> {
+        let claim = match Claim::read(&notification.params, self.offer) {
+            Ok(claim) => claim,
+            Err(fault) => return told(None, fault, Era::Modern),
+        };
+        if claim.is_some() || matches!(self.header, Header::Modern) {
+            // Header rules for notifications are undefined: what is there must agree (2026-07-28 transports/streamable-http).
+            let agrees = claim.map_or(Ok(()), |claim| self.mirror.check_version(claim.version())).and_then(|()| {
+                if self.mirror.has_method() { self.mirror.check_method(&notification.method) } else { Ok(()) }
+            });
+            return agrees
+                .map_or_else(|fault| told(None, fault, Era::Modern), |()| response::empty(StatusCode::ACCEPTED));
+        }
+        if let Header::Unknown(text) = &self.header {
+            return told(None, admit::unsupported(text, self.offer.supported()), Era::Legacy);
+        }
+        match (&self.sid, self.server.options.legacy) {
+            (_, LegacyMode::Off) => told(None, admit::unclaimed(self.offer), Era::Legacy),
+            (Sid::Malformed, _) => invalid(StatusCode::BAD_REQUEST, None, MALFORMED_SID),
+            (Sid::Given(sid), _) => match self.server.sessions.get(&Principal::LOCAL, sid) {
+                None => invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION),
+                Some(session) => {
+                    session.driver.deliver(Decoded::One(Ok(Message::Notification(notification))), None, None);
+                    response::empty(StatusCode::ACCEPTED)
+                }
+            },
+            (Sid::Absent, LegacyMode::Sessions) => invalid(StatusCode::BAD_REQUEST, None, NO_SESSION),
+            (Sid::Absent, LegacyMode::Stateless) => response::empty(StatusCode::ACCEPTED),
+        }
+    }
+
+    /// Nothing is ever asked of a client here, so no response can belong to anything.
+    fn answer_to_us(self) -> Response<Payload> {
+        if let Header::Unknown(text) = &self.header {
+            return told(None, admit::unsupported(text, self.offer.supported()), Era::Legacy);
+        }
+        match (&self.header, &self.sid) {
+            (Header::Absent | Header::Legacy(_), Sid::Given(sid))
+                if self.server.sessions.get(&Principal::LOCAL, sid).is_none() =>
+            {
+                invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION)
+            }
+            _ => invalid(StatusCode::BAD_REQUEST, None, "this answers no request of this server"),
+        }
+    }
+
+    async fn batch(self, decoded: Decoded) -> Response<Payload> {
+        if let Header::Unknown(text) = &self.header {
+            return told(None, admit::unsupported(text, self.offer.supported()), Era::Legacy);
+        }
+        let batches = match &self.header {
+            Header::Legacy(revision) => revision.rules().batches,
+            Header::Absent => true,
+            Header::Modern | Header::Unknown(_) => false,
+        };
+        let problem = "an array of messages is taken only in revisions 2024-11-05 and 2025-03-26: send one message";
+        match (&self.sid, self.server.options.legacy) {
+            (_, LegacyMode::Off) => invalid(StatusCode::BAD_REQUEST, None, "send one message, not an array"),
+            _ if !batches => invalid(StatusCode::BAD_REQUEST, None, problem),
+            (Sid::Malformed, _) => invalid(StatusCode::BAD_REQUEST, None, MALFORMED_SID),
+            (Sid::Given(sid), _) => match self.server.sessions.get(&Principal::LOCAL, sid) {
+                None => invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION),
+                Some(session) => self.in_session(&session, decoded).await,
+            },
+            (Sid::Absent, LegacyMode::Sessions) => invalid(StatusCode::BAD_REQUEST, None, NO_SESSION),
+            (Sid::Absent, LegacyMode::Stateless) => self.assumed(decoded).await,
+        }
+    }
+
+    /// Waits for the first output: an answer is sent as one body, a notification opens a stream.
+    async fn respond(self, outbox: &Arc<Outbox>, era: Era, held: Held) -> Response<Payload> {
+        loop {
+            match outbox.next().await {
+                Next::Answer(answer) => return answered(&answer, self.accepted, era),
+                Next::Silence => return response::empty(StatusCode::ACCEPTED),
+                Next::Notice(message) if self.accepted.events => {
+                    let every = self.server.engine.limits.keep_alive;
+                    let first = Some(framing::event(&message));
+                    return response::events(Events::new(first, Arc::clone(outbox), every, held));
+                }
+                // A client that takes only JSON does without notices.
+                Next::Notice(_) => {}
+            }
+        }
+    }
+}
+
+const NO_SESSION: &str = "this request belongs to no session: open with initialize and send its Mcp-Session-Id, or send the modern _meta and headers";
+const UNKNOWN_SESSION: &str = "no such session: open another with initialize";
+const MALFORMED_SID: &str = "Mcp-Session-Id must stand once and be visible ASCII";
+
+fn answered(answer: &Answer, accepted: Accepted, era: Era) -> Response<Payload> {
+    let Some(message) = answer.encode() else { return response::empty(StatusCode::ACCEPTED) };
+    let code = match answer {
+        Answer::One(Reply { result: Err(fault), .. }) => status::of(fault, era),
+        Answer::One(_) | Answer::Many(_) => StatusCode::OK,
+    };
+    if accepted.json { response::json(code, message) } else { response::one_event(code, framing::event(&message)) }
+}
+
+/// Everything belongs to the one POST.
+struct Single(Arc<Outbox>);
+
+impl Sink for Single {
+    type Route = ();
+    fn open(&self, _: Arrival, (): ()) {}
+    fn answer(&self, _: Arrival, answer: Answer) {
+        self.0.end(Next::Answer(answer));
+    }
+    fn notify(&self, _: Arrival, message: Bytes) {
+        self.0.notify(message);
+    }
+    fn silence(&self, _: Arrival) {
+        self.0.end(Next::Silence);
+    }
+    fn overrun(&self) {}
+}
+
+/// A modern client that goes away cancels its request (2026-07-28 basic/patterns/cancellation).
+struct CancelOnDrop(Driver<Single>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// A legacy client that goes away does not; only its way to the answer ends.
+struct ForgetOnDrop {
+    session: Arc<LegacySession>,
+    arrival: Arrival,
+}
+
+impl Drop for ForgetOnDrop {
+    fn drop(&mut self) {
+        self.session.driver.sink().forget(self.arrival);
+    }
+}
+
+/// The headers that a browser may send and read, where an origin is named at all.
+pub(super) const CROSS_ORIGIN_HEADERS: &str =
+    "Content-Type, Accept, Authorization, MCP-Protocol-Version, Mcp-Session-Id, Last-Event-ID, Mcp-Method, Mcp-Name";
+
+/// Whether a header that a browser wants to send mirrors an argument.
+pub(super) fn mirrors_argument(name: &str) -> bool {
+    name.to_ascii_lowercase().starts_with(headers::PARAM_PREFIX)
+}

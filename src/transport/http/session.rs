@@ -1,0 +1,200 @@
+//! Legacy sessions over HTTP: found by principal and id together, never by the id alone.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::super::driver::{Answer, Driver, Sink};
+use super::outbox::{Next, Outbox};
+use crate::protocol::{Arrival, Principal};
+
+/// The name of a session on the wire: 128 bits from the system, in hex.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct SessionId(Box<str>);
+
+impl SessionId {
+    pub(super) fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0u8; 16];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(bytes.iter().map(|b| format!("{b:02x}")).collect::<String>().into()))
+    }
+
+    /// Reads what a client sent: visible ASCII of a length that we could have given out.
+    pub(super) fn read(text: &[u8]) -> Option<Self> {
+        let fits = (1..=128).contains(&text.len()) && text.iter().all(u8::is_ascii_graphic);
+        std::str::from_utf8(text).ok().filter(|_| fits).map(|t| Self(t.into()))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Gives each POST its own answers.
+#[derive(Default)]
+pub(super) struct Routes(Mutex<HashMap<Arrival, Arc<Outbox>>>);
+
+impl Routes {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arrival, Arc<Outbox>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, arrival: Arrival, last: Next) {
+        if let Some(outbox) = self.lock().remove(&arrival) {
+            outbox.end(last);
+        }
+    }
+
+    /// Forgets a POST whose client is gone, or that nothing will answer; its calls go on.
+    pub(super) fn forget(&self, arrival: Arrival) {
+        self.lock().remove(&arrival);
+    }
+
+    fn end_all(&self) {
+        self.lock().drain().for_each(|(_, outbox)| outbox.end(Next::Silence));
+    }
+}
+
+impl Sink for Routes {
+    type Route = Option<Arc<Outbox>>;
+    fn open(&self, arrival: Arrival, outbox: Option<Arc<Outbox>>) {
+        if let Some(outbox) = outbox {
+            self.lock().insert(arrival, outbox);
+        }
+    }
+    fn answer(&self, arrival: Arrival, answer: Answer) {
+        self.end(arrival, Next::Answer(answer));
+    }
+    fn notify(&self, arrival: Arrival, message: Bytes) {
+        if let Some(outbox) = self.lock().get(&arrival) {
+            outbox.notify(message);
+        }
+    }
+    fn silence(&self, arrival: Arrival) {
+        self.end(arrival, Next::Silence);
+    }
+    fn overrun(&self) {}
+}
+
+/// One legacy session.
+pub(super) struct LegacySession {
+    pub(super) driver: Driver<Routes>,
+    /// The stand-alone stream, while one is open.
+    stream: Arc<Outbox>,
+    streaming: AtomicBool,
+    /// Seconds since the table was made.
+    used: AtomicU64,
+}
+
+impl LegacySession {
+    pub(super) fn new(driver: Driver<Routes>) -> Self {
+        Self { driver, stream: Outbox::new(), streaming: AtomicBool::new(false), used: AtomicU64::new(0) }
+    }
+
+    /// Opens the one stand-alone stream; `None` while another is open (2025-11-25 basic/transports, Listening).
+    pub(super) fn open_stream(self: &Arc<Self>) -> Option<(Arc<Outbox>, StreamSlot)> {
+        let free = self.streaming.compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        free.then(|| (Arc::clone(&self.stream), StreamSlot(Arc::clone(self))))
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.streaming.load(Ordering::Acquire) && self.driver.running() == 0
+    }
+
+    /// Cancels what runs and ends every stream.
+    fn end(&self) {
+        self.driver.close();
+        self.driver.sink().end_all();
+        self.stream.end(Next::Silence);
+    }
+}
+
+/// The stand-alone stream's place, free again when this is dropped.
+pub(super) struct StreamSlot(Arc<LegacySession>);
+
+impl Drop for StreamSlot {
+    fn drop(&mut self) {
+        self.0.streaming.store(false, Ordering::Release);
+    }
+}
+
+/// All legacy sessions of a listener.
+pub(super) struct Sessions {
+    table: Mutex<HashMap<(Principal, SessionId), Arc<LegacySession>>>,
+    at_most: usize,
+    idle: Duration,
+    since: Instant,
+}
+
+/// There is no room for another session.
+#[derive(Debug)]
+pub(super) struct Full;
+
+impl Sessions {
+    pub(super) fn new(at_most: usize, idle: Duration) -> Self {
+        Self { table: Mutex::default(), at_most, idle, since: Instant::now() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(Principal, SessionId), Arc<LegacySession>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn seconds(&self) -> u64 {
+        self.since.elapsed().as_secs()
+    }
+
+    /// Finds a session and counts this as a use of it.
+    pub(super) fn get(&self, principal: &Principal, id: &SessionId) -> Option<Arc<LegacySession>> {
+        let found = self.lock().get(&(principal.clone(), id.clone())).cloned()?;
+        found.used.store(self.seconds(), Ordering::Relaxed);
+        Some(found)
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.lock().len() < self.at_most
+    }
+
+    pub(super) fn insert(&self, principal: Principal, id: SessionId, session: LegacySession) -> Result<(), Full> {
+        session.used.store(self.seconds(), Ordering::Relaxed);
+        let mut table = self.lock();
+        if table.len() >= self.at_most {
+            return Err(Full);
+        }
+        table.insert((principal, id), Arc::new(session));
+        Ok(())
+    }
+
+    /// Ends a session for good.
+    pub(super) fn remove(&self, principal: &Principal, id: &SessionId) -> bool {
+        let removed = self.lock().remove(&(principal.clone(), id.clone()));
+        removed.inspect(|session| session.end()).is_some()
+    }
+
+    /// Ends the sessions that nobody used for too long.
+    pub(super) fn sweep(&self) {
+        let oldest = self.seconds().saturating_sub(self.idle.as_secs());
+        let mut expired = Vec::new();
+        self.lock().retain(|_, session| {
+            let keep = session.used.load(Ordering::Relaxed) >= oldest || !session.is_idle();
+            if !keep {
+                expired.push(Arc::clone(session));
+            }
+            keep
+        });
+        expired.iter().for_each(|session| session.end());
+    }
+
+    /// Ends the stand-alone streams, which would otherwise hold up a stop; the calls go on.
+    pub(super) fn end_streams(&self) {
+        self.lock().values().for_each(|session| session.stream.end(Next::Silence));
+    }
+
+    /// Ends all sessions.
+    pub(super) fn end_all(&self) {
+        let all: Vec<_> = self.lock().drain().map(|(_, session)| session).collect();
+        all.iter().for_each(|session| session.end());
+    }
+}

@@ -1,0 +1,261 @@
+//! The standard streams: one line a message.
+//!
+//! Promises: nothing but protocol messages reaches the peer's stream; lines are bounded; one
+//! writer at a time; a peer that does not read stops our reading, nothing is dropped; at the end
+//! of input what is in flight is answered for a bounded time (2026-07-28 transports/stdio).
+
+use std::future::Future;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use tokio::sync::Notify;
+
+use super::driver::{Answer, Driver, Sink};
+use super::{Engine, ServeError};
+use crate::protocol::framing::{Line, Lines};
+use crate::protocol::{Arrival, Decoded, Fault, Malformed, Principal};
+
+/// Bytes asked for in one read.
+const READ_BYTES: usize = 64 * 1024;
+
+/// How long calls may take to stop once they are cancelled at the end.
+const STOP_TIME: Duration = Duration::from_secs(6);
+
+/// The two ends of a byte stream with one peer.
+pub struct Streams {
+    input: std::fs::File,
+    output: std::fs::File,
+}
+
+impl Streams {
+    /// Takes the process's standard input and output for the protocol alone.
+    ///
+    /// Afterwards descriptor 0 is empty and descriptor 1 is standard error, so that no library and
+    /// no child process can read from or write into the protocol.
+    pub fn take_standard() -> Result<Self, ServeError> {
+        let take = || -> std::io::Result<Self> {
+            let input = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+            let output = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
+            let nothing = std::fs::File::open("/dev/null")?;
+            rustix::stdio::dup2_stdin(&nothing)?;
+            rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
+            Ok(Self { input: input.into(), output: output.into() })
+        };
+        take().map_err(|source| ServeError::Streams { source })
+    }
+
+    /// Any two descriptors.
+    pub fn new(input: OwnedFd, output: OwnedFd) -> Self {
+        Self { input: input.into(), output: output.into() }
+    }
+}
+
+/// Serves one peer until the end of input, until `stop` ends, or until the peer no longer reads.
+///
+/// Calls in flight are then answered for the engine's drain time and cancelled after it.
+pub async fn serve(engine: Engine, streams: Streams, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
+    let drain = engine.limits.drain;
+    let message = engine.limits.message;
+    let json = engine.limits.json;
+    let Streams { input, output } = streams;
+    let outgoing = Arc::new(Outgoing::default());
+    let connection = engine.open(Principal::LOCAL);
+    let driver = Driver::new(engine, connection, Lane { outgoing: Arc::clone(&outgoing) });
+
+    let writer = Arc::clone(&outgoing);
+    let writer_output = output.try_clone().map_err(|source| ServeError::Streams { source })?;
+    spawn_thread("stdio-writer", move || writer.write_when_ready(writer_output))?;
+
+    let ended = Arc::new(Notify::new());
+    let reader = Reader { driver: driver.clone(), outgoing: Arc::clone(&outgoing), json, ended: Arc::clone(&ended) };
+    let runtime = tokio::runtime::Handle::current();
+    spawn_thread("stdio-reader", move || {
+        let _entered = runtime.enter();
+        reader.read(input, output, message);
+    })?;
+
+    tokio::select! {
+        () = ended.notified() => {}
+        () = stop => {}
+        () = outgoing.broken.notified() => {}
+    }
+    let _ = tokio::time::timeout(drain, driver.idle()).await;
+    driver.close();
+    let _ = tokio::time::timeout(STOP_TIME, driver.idle()).await;
+    let _ = tokio::task::spawn_blocking(move || outgoing.wait_until_written(drain)).await;
+    Ok(())
+}
+
+fn spawn_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), ServeError> {
+    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body);
+    thread.map(drop).map_err(|source| ServeError::Streams { source })
+}
+
+struct Reader {
+    driver: Driver<Lane>,
+    outgoing: Arc<Outgoing>,
+    json: crate::protocol::json::JsonLimits,
+    ended: Arc<Notify>,
+}
+
+impl Reader {
+    fn read(self, mut input: std::fs::File, mut output: std::fs::File, limit: usize) {
+        let mut lines = Lines::new(limit);
+        let mut block = vec![0; READ_BYTES];
+        loop {
+            let read = match input.read(&mut block) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    tracing::warn!(%error, "standard input failed");
+                    break;
+                }
+            };
+            self.outgoing.cork();
+            lines.push(block.get(..read).unwrap_or_default());
+            while let Some(line) = lines.poll_line() {
+                self.deliver(line, limit);
+            }
+            self.outgoing.uncork(&mut output);
+            if self.outgoing.is_overrun() {
+                tracing::warn!("the peer sends nothing but unreadable lines; its connection ends");
+                break;
+            }
+        }
+        if let Some(line) = lines.finish_input() {
+            self.deliver(line, limit);
+        }
+        self.ended.notify_one();
+    }
+
+    fn deliver(&self, line: Line, limit: usize) {
+        let decoded = match line {
+            Line::Whole(text) => Decoded::read(&text, &self.json),
+            Line::TooLong => {
+                let fault = Fault::InvalidRequest(format!("the line is longer than {limit} bytes"));
+                Decoded::One(Err(Malformed { id: None, fault }))
+            }
+        };
+        self.driver.deliver(decoded, None, ());
+    }
+}
+
+/// Everything goes out by the same stream.
+struct Lane {
+    outgoing: Arc<Outgoing>,
+}
+
+impl Sink for Lane {
+    type Route = ();
+    fn open(&self, _: Arrival, (): ()) {}
+    fn answer(&self, _: Arrival, answer: Answer) {
+        if let Some(message) = answer.encode() {
+            self.outgoing.push(&message);
+        }
+    }
+    fn notify(&self, _: Arrival, message: Bytes) {
+        self.outgoing.push(&message);
+    }
+    fn silence(&self, _: Arrival) {}
+    fn overrun(&self) {
+        self.outgoing.lock().overrun = true;
+    }
+}
+
+/// What waits to be written. Whoever holds `writing` is the one writer.
+#[derive(Default)]
+struct Outgoing {
+    state: Mutex<Queue>,
+    changed: Condvar,
+    /// Told when the peer no longer reads.
+    broken: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    bytes: BytesMut,
+    writing: bool,
+    /// The reader is at work and will write what is queued meanwhile, in one go.
+    corked: bool,
+    broken: bool,
+    overrun: bool,
+}
+
+impl Outgoing {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, message: &[u8]) {
+        let mut queue = self.lock();
+        if queue.broken {
+            return;
+        }
+        queue.bytes.reserve(message.len() + 1);
+        queue.bytes.put_slice(message);
+        queue.bytes.put_u8(b'\n');
+        if !queue.corked {
+            self.changed.notify_all();
+        }
+    }
+
+    fn cork(&self) {
+        self.lock().corked = true;
+    }
+
+    /// Lets the queue flow again; writes what is queued unless another is writing.
+    fn uncork(&self, output: &mut std::fs::File) {
+        let mut queue = self.lock();
+        queue.corked = false;
+        if queue.writing {
+            self.changed.notify_all();
+        } else {
+            drop(self.write(queue, output));
+        }
+    }
+
+    fn is_overrun(&self) -> bool {
+        self.lock().overrun
+    }
+
+    /// Writes until the queue is empty.
+    fn write<'q>(&'q self, mut queue: MutexGuard<'q, Queue>, output: &mut std::fs::File) -> MutexGuard<'q, Queue> {
+        queue.writing = true;
+        while !queue.bytes.is_empty() && !queue.broken {
+            let bytes = queue.bytes.split();
+            drop(queue);
+            let written = output.write_all(&bytes);
+            queue = self.lock();
+            if let Err(error) = written {
+                tracing::debug!(%error, "the peer no longer reads");
+                queue.broken = true;
+                queue.bytes.clear();
+                self.broken.notify_one();
+            }
+        }
+        queue.writing = false;
+        self.changed.notify_all();
+        queue
+    }
+
+    fn write_when_ready(&self, mut output: std::fs::File) {
+        let mut queue = self.lock();
+        while !queue.broken {
+            if !queue.bytes.is_empty() && !queue.writing && !queue.corked {
+                queue = self.write(queue, &mut output);
+            } else {
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+
+    fn wait_until_written(&self, at_most: Duration) {
+        let queue = self.lock();
+        let unwritten = |queue: &mut Queue| (!queue.bytes.is_empty() || queue.writing) && !queue.broken;
+        let _ = self.changed.wait_timeout_while(queue, at_most, unwritten);
+    }
+}
