@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# The tests. ./test.sh runs all steps below but `long`, in this order, and stops at the first failure.
+#
+#   ./test.sh [fmt] [clippy] [rust] [interop] [conformance] [long]
+#
+#   fmt          the code is formatted
+#   clippy       no lint warns
+#   rust         unit, machine, transcript and documentation tests
+#   interop      the official Python, TypeScript and Rust clients against the binary
+#   conformance  the official suite against the fixture server
+#   long         the Rust tests that are ignored by default
+#
+# Needs Rust, Python 3 with venv, npm and git. Downloads go to .cache/ and happen once.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+step_fmt() {
+  cargo fmt --check
+  cargo fmt --check --manifest-path tests/interop/rust/Cargo.toml
+}
+
+step_clippy() {
+  cargo clippy --locked --all-targets -- --deny warnings
+}
+
+step_rust() {
+  if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run --locked
+    cargo test --locked --doc
+  else
+    cargo test --locked
+  fi
+}
+
+step_interop() {
+  cargo build --locked
+  TOOL=greet ARGS='{"name":"Ærøskøbing 👋"}' \
+    tests/interop/run.sh "${CARGO_TARGET_DIR:-target}/debug/twodoor" tests/interop/surface.yaml
+}
+
+step_conformance() {
+  conformance/run.sh
+}
+
+step_long() {
+  if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run --locked --run-ignored only
+  else
+    cargo test --locked -- --ignored
+  fi
+}
+
+[ $# -gt 0 ] || set -- fmt clippy rust interop conformance
+for step; do
+  declare -F "step_$step" >/dev/null || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+done
+
+step=
+ended() {
+  local status=$?
+  [ "$status" = 0 ] || [ -z "$step" ] ||
+    echo "== $step FAILED after $((SECONDS - began)) s. This step alone: ./test.sh $step" >&2
+}
+trap ended EXIT
+for step; do
+  began=$SECONDS
+  echo "== $step" >&2
+  # Not in a condition: there the shell would run on after a command that failed.
+  "step_$step"
+  echo "== $step ok, $((SECONDS - began)) s" >&2
+done

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Official clients of three languages against one server, in both eras, over both transports.
+#
+#   TOOL=name [ARGS='{"key":"value"}'] tests/interop/run.sh TWODOOR SURFACE
+#
+# Fails if a client fails, negotiates another revision than expected, or if not every client is
+# given one and the same list (by the digest that it computes itself) and one and the same answer.
+set -euo pipefail
+twodoor=$(realpath "${1:?the twodoor binary}")
+surface=$(realpath "${2:?a surface}")
+cd "$(dirname "$0")/../.."
+root=$PWD
+here=$root/tests/interop
+. "$here/cache.sh"
+tool=${TOOL:?the name of a tool}
+args=${ARGS:-"{}"}
+
+fill_python() { fill_venv "$1" "$here/requirements.txt"; }
+fill_typescript() { fill_npm "$1" "$here"; }
+python=$(cached interop-python fill_python "$here/requirements.txt")/bin/python
+node=$(node22)
+modules=$(cached interop-npm fill_typescript "$here/package-lock.json")/node_modules
+CARGO_TARGET_DIR=$cache/interop-rust cargo build --quiet --locked --manifest-path "$here/rust/Cargo.toml"
+rust=$cache/interop-rust/debug/interop-rmcp
+
+work=$(mktemp -d)
+"$twodoor" serve "$surface" --http 127.0.0.1:0 2>"$work/server.log" &
+server=$!
+trap 'kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
+url=$(await_url "$work/server.log" "$server")
+
+# row EXPECTED-REVISION CLIENT... : runs the client over HTTP and over stdio.
+row() {
+  local revision=$1 transport status line
+  shift
+  for transport in http stdio; do
+    local target=("$url")
+    [ "$transport" = stdio ] && target=("$twodoor" serve "$surface")
+    echo "   $(basename "$2") ${*:3} $transport" >&2
+    status=0
+    line=$("$@" "$tool" "$args" "${target[@]}" 2>"$work/client.log") || status=$?
+    printf '%s\t%s\t%s\t%s\n' "$revision" "$transport" "$status" "${line:-"{}"}" >>"$work/rows"
+    [ "$status" = 0 ] || { echo "$line"; cat "$work/client.log"; } >&2
+  done
+}
+export INTEROP_NODE_MODULES=$modules
+row 2026-07-28 "$python" "$here/client.py" auto
+row 2025-11-25 "$python" "$here/client.py" legacy
+row 2026-07-28 "$node" "$here/client.mjs" v2 auto
+row 2025-11-25 "$node" "$here/client.mjs" v2 legacy
+row 2025-11-25 "$node" "$here/client.mjs" v1 legacy
+row 2026-07-28 env "$rust" auto
+row 2025-11-25 env "$rust" legacy
+"$python" "$here/table.py" "$work/rows"
