@@ -310,7 +310,7 @@ impl Post<'_> {
                 Next::Notice(message) if self.accepted.events => {
                     let every = self.server.engine.limits.keep_alive;
                     let first = Some(framing::event(&message));
-                    return response::events(Events::new(first, Arc::clone(outbox), every, held));
+                    return response::events(Events::payload(first, Arc::clone(outbox), every, held));
                 }
                 // A client that takes only JSON does without notices.
                 Next::Notice(_) => {}
