@@ -61,6 +61,7 @@ impl Reply {
 
 /// What has to be done.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub enum Output {
     /// Answer what arrived.
     Reply {
@@ -106,6 +107,7 @@ pub enum Output {
 }
 
 /// See the module.
+#[cfg_attr(test, derive(Clone))]
 pub struct Connection {
     dispatcher: Arc<Dispatcher>,
     principal: Principal,
@@ -123,6 +125,7 @@ pub struct Connection {
 }
 
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 struct Batch {
     /// Calls whose outcome is not known.
     open: usize,
@@ -133,6 +136,7 @@ struct Batch {
 
 /// Lines in a row that were no message.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 struct Rubbish {
     in_row: u32,
     answered: Option<Instant>,
@@ -442,3 +446,6 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod orders;
