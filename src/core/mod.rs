@@ -1,1 +1,10 @@
-//! placeholder
+//! Carrying out calls: commands and what else a surface declares, behind one router.
+//!
+//! Promises: no shell, no argument that becomes two, no inherited environment, nothing left running
+//! when a call is over; a failure is told so that the model, or the operator, knows what to change.
+//! Knows no transport and no wire. Used by the command line, which builds the router, and by
+//! whoever embeds the engine.
+
+pub mod outgoing;
+pub mod process;
+
