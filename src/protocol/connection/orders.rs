@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::protocol::catalog::{CacheHints, Catalog, CatalogParts, DEFAULT_DIGEST_KEY, Identity, ToolParts};
 use crate::protocol::json::JsonLimits;
-use crate::protocol::revision::{Era, Offer, Revision};
+use crate::protocol::revision::{Era, Offer};
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
