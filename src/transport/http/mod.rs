@@ -168,8 +168,7 @@ async fn carry(server: Arc<Server>, stream: TcpStream, mut stopped: watch::Recei
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_time)
         .max_headers(HEADERS_AT_MOST)
-        .max_header_size(HEAD_BYTES)
-        .pipeline_flush(true);
+        .max_header_size(HEAD_BYTES);
     let connection = builder.serve_connection(TokioIo::new(Socket::new(stream, limits.stalled_write)), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
