@@ -133,6 +133,24 @@ fn an_origin_that_is_neither_ours_nor_named_is_refused_on_every_verb() {
 }
 
 #[test]
+fn a_browsers_cross_site_get_is_refused_at_every_path() {
+    let server = Server::new();
+    for target in ["/mcp", "/healthz", "/", "/sse", "/metrics"] {
+        for site in ["cross-site", "same-site"] {
+            let status = server.ask(&Request::new("GET", target).header("Sec-Fetch-Site", site)).status;
+            assert!(matches!(status, 403 | 405), "{target} {site}: {status}");
+        }
+    }
+    for site in ["same-origin", "none"] {
+        assert_eq!(server.ask(&Request::new("GET", "/healthz").header("Sec-Fetch-Site", site)).status, 200);
+    }
+    let named = with_named_origin();
+    let cross = act().header("Sec-Fetch-Site", "cross-site");
+    assert_eq!(named.ask(&cross.clone().header("Origin", NAMED)).status, 200, "that origin was named");
+    assert_eq!(named.ask(&cross).status, 403);
+}
+
+#[test]
 fn cross_origin_headers_go_to_named_origins_alone() {
     let server = with_named_origin();
     let preflight = Request::new("OPTIONS", "/mcp")
