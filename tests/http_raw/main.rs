@@ -14,5 +14,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bytes;
 mod guard;
 mod wire;

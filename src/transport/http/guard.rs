@@ -189,6 +189,12 @@ fn judge_post(headers: &HeaderMap, message: usize) -> Result<Accepted, Refusal> 
     Ok(accepted)
 }
 
+/// The refusal of a head that could be read in two ways.
+pub fn ambiguous() -> Refusal {
+    let problem = "the request could be read in two ways: send one body length, and CR LF after each line of the head";
+    Refusal { status: StatusCode::BAD_REQUEST, problem, allow: None }
+}
+
 /// The refusal of a body over the limit.
 pub fn too_large() -> Refusal {
     Refusal { status: StatusCode::PAYLOAD_TOO_LARGE, problem: "the body is larger than this server takes", allow: None }
