@@ -16,4 +16,6 @@ mod common;
 
 mod bytes;
 mod guard;
+mod mirror;
+mod rows;
 mod wire;
