@@ -18,4 +18,5 @@ mod bytes;
 mod guard;
 mod mirror;
 mod rows;
+mod sessions;
 mod wire;

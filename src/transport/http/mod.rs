@@ -45,7 +45,7 @@ const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 const HEADERS_AT_MOST: usize = 64;
 /// Most bytes of one request's head.
 const HEAD_BYTES: usize = 16 * 1024;
-/// Interval at which unused sessions are looked for.
+/// Interval at which unused sessions are looked for; shorter where they may be idle for less than four of these.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// Pause after a failed accept, so that a full descriptor table is not a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -118,7 +118,7 @@ pub async fn serve(
     });
     let sockets = Arc::new(Semaphore::new(limits.sockets));
     let (stopping, stopped) = watch::channel(());
-    let mut sweep = tokio::time::interval(SWEEP_EVERY);
+    let mut sweep = tokio::time::interval(SWEEP_EVERY.min(limits.session_idle / 4).max(Duration::from_millis(10)));
     let mut stop = std::pin::pin!(stop);
     loop {
         let next = async {
