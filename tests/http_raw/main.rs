@@ -16,7 +16,9 @@ mod common;
 
 mod bytes;
 mod guard;
+mod limits;
 mod mirror;
 mod rows;
 mod sessions;
+mod streams;
 mod wire;

@@ -208,7 +208,7 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serv
         Ok(Passed::Get) => get(server, &parts),
         Ok(Passed::Delete) => delete(server, &parts),
         Ok(Passed::Post(accepted)) => match body::read(body, &server.engine.limits, &server.budget).await {
-            Ok(whole) => post::serve(server, &parts, accepted, &whole.bytes).await,
+            Ok(body) => post::serve(server, &parts, accepted, body).await,
             Err(refusal) => refused(&refusal),
         },
     };

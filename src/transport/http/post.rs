@@ -109,12 +109,15 @@ struct Post<'s> {
 }
 
 /// Serves one POST.
-pub(super) async fn serve(server: &Server, parts: &Parts, accepted: Accepted, body: &Bytes) -> Response<Payload> {
+pub(super) async fn serve(server: &Server, parts: &Parts, accepted: Accepted, body: Bytes) -> Response<Payload> {
     let mirror = mirror_of(&parts.headers);
     let header = Header::read(&mirror);
     let offer = server.engine.dispatcher.catalog().offer();
     let post = Post { server, accepted, header, mirror, sid: Sid::read(&parts.headers), offer };
-    match Decoded::read(body, &server.engine.limits.json) {
+    let decoded = Decoded::read(&body, &server.engine.limits.json);
+    // Only what the message keeps of it stays in memory.
+    drop(body);
+    match decoded {
         Decoded::One(Err(malformed)) => told(malformed.id, malformed.fault, Era::Legacy),
         Decoded::One(Ok(Message::Request(request))) => post.request(request).await,
         Decoded::One(Ok(Message::Notification(notification))) => post.notification(notification),
