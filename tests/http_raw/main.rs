@@ -20,5 +20,6 @@ mod limits;
 mod mirror;
 mod rows;
 mod sessions;
+mod stop;
 mod streams;
 mod wire;

@@ -198,8 +198,14 @@ impl Body for Payload {
 
 /// The body of a response on its way: while it is, its request is being served.
 pub(super) struct Answering {
-    pub(super) payload: Payload,
-    pub(super) serving: Serving,
+    payload: Payload,
+    _serving: Serving,
+}
+
+impl Answering {
+    pub(super) fn new(payload: Payload, serving: Serving) -> Self {
+        Self { payload, _serving: serving }
+    }
 }
 
 impl Body for Answering {

@@ -4,6 +4,7 @@
 //! agree with it (2026-07-28 basic/versioning, Era Detection; 2025-11-25 basic/transports).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -190,7 +191,8 @@ impl Post<'_> {
         let outbox = Outbox::new();
         let driver = Driver::new(self.server.engine.clone(), connection, Single(Arc::clone(&outbox)));
         driver.deliver(decoded, None, ());
-        self.respond(&outbox, Era::Legacy, Box::new(())).await
+        let ending = Arc::clone(&self.server.ending);
+        self.respond(&outbox, Era::Legacy, Box::new(CancelAtTheEnd { driver, ending })).await
     }
 
     async fn initialize(self, decoded: Decoded) -> Response<Payload> {
@@ -365,6 +367,20 @@ struct CancelOnDrop(Driver<Single>);
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.close();
+    }
+}
+
+/// A legacy client without a session that goes away does not, unless the server stops.
+struct CancelAtTheEnd {
+    driver: Driver<Single>,
+    ending: Arc<AtomicBool>,
+}
+
+impl Drop for CancelAtTheEnd {
+    fn drop(&mut self) {
+        if self.ending.load(Ordering::Acquire) {
+            self.driver.close();
+        }
     }
 }
 
