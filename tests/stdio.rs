@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -370,6 +371,37 @@ fn a_cancelled_call_is_neither_answered_nor_told_of_any_more() {
     peer.end_input();
     peer.wait_ended();
     assert_eq!(peer.line_of_ended(), None);
+}
+
+#[test]
+fn a_peer_that_does_not_read_is_not_read_from_and_loses_nothing() {
+    let mut peer = Peer::new();
+    // An answer larger than the pipe is on its way, from a call that took its time, before the others come.
+    peer.send(&act("first", &json!({ "text": "first", "hold": true, "size": 1024 * 1024 })));
+    peer.reports.began("first");
+    peer.backend.release("first");
+    assert!(!peer.output.fill_buf().unwrap().is_empty());
+    let most = 30_000;
+    let sent = Arc::new(AtomicU64::new(0));
+    let (mut input, counted) = (peer.input.take().unwrap(), Arc::clone(&sent));
+    let writer = std::thread::spawn(move || {
+        for id in 0..most {
+            input.write_all(format!("{}\n", list(id)).as_bytes()).unwrap();
+            counted.store(id + 1, Ordering::Relaxed);
+        }
+    });
+    // It is stuck when it has not moved for a while.
+    let mut before = u64::MAX;
+    while std::mem::replace(&mut before, sent.load(Ordering::Relaxed)) != sent.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    assert!(sent.load(Ordering::Relaxed) < most, "all was taken while no answer was read");
+    assert_eq!(peer.message()["id"], "first");
+    for id in 0..most {
+        assert_eq!(peer.message()["id"], id);
+    }
+    writer.join().unwrap();
+    peer.wait_ended();
 }
 
 #[test]
