@@ -17,40 +17,67 @@ struct Interpreter {
     script_options: &'static [&'static str],
     /// Options that another value follows.
     value_options: &'static [&'static str],
+    /// Options that code to load follows, beside the script.
+    loading_options: &'static [&'static str],
 }
 
 const INTERPRETERS: &[Interpreter] = &[
     Interpreter {
         names: &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "su"],
         script_options: &["-c", "--command"],
-        value_options: &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"],
+        value_options: &["-o", "+o", "-O", "+O"],
+        loading_options: &["--rcfile", "--init-file", "--init-command"],
     },
     Interpreter {
         names: &["python", "python2", "python3", "pypy", "pypy3"],
-        script_options: &["-c"],
+        script_options: &["-c", "-m"],
         value_options: &["-W", "-X"],
+        loading_options: &[],
     },
-    Interpreter { names: &["perl"], script_options: &["-e", "-E"], value_options: &["-I"] },
-    Interpreter { names: &["ruby"], script_options: &["-e"], value_options: &["-I", "-r"] },
+    Interpreter {
+        names: &["perl"],
+        script_options: &["-e", "-E"],
+        value_options: &[],
+        loading_options: &["-I", "-M", "-m"],
+    },
+    Interpreter { names: &["ruby"], script_options: &["-e"], value_options: &[], loading_options: &["-I", "-r"] },
     Interpreter {
         names: &["node", "nodejs", "deno", "bun"],
         script_options: &["-e", "-p", "--eval", "--print", "eval"],
-        value_options: &["-r", "--require", "--import"],
+        value_options: &[],
+        loading_options: &["-r", "--require", "--import", "--loader"],
     },
-    Interpreter { names: &["php"], script_options: &["-r", "--run"], value_options: &["-d"] },
-    Interpreter { names: &["lua", "luajit", "Rscript", "osascript"], script_options: &["-e"], value_options: &["-l"] },
+    Interpreter { names: &["php"], script_options: &["-r", "--run"], value_options: &[], loading_options: &["-d"] },
+    Interpreter {
+        names: &["lua", "luajit", "Rscript", "osascript"],
+        script_options: &["-e"],
+        value_options: &[],
+        loading_options: &["-l"],
+    },
     Interpreter {
         names: &["pwsh", "powershell", "pwsh.exe", "powershell.exe"],
-        script_options: &["-c", "-Command", "-EncodedCommand"],
+        script_options: &["-c", "-Command", "-EncodedCommand", "-File"],
         value_options: &["-ExecutionPolicy"],
+        loading_options: &[],
     },
-    Interpreter { names: &["cmd", "cmd.exe"], script_options: &["/c", "/C", "/k", "/K"], value_options: &[] },
+    Interpreter {
+        names: &["cmd", "cmd.exe"],
+        script_options: &["/c", "/C", "/k", "/K"],
+        value_options: &[],
+        loading_options: &[],
+    },
     Interpreter {
         names: &["awk", "gawk", "mawk", "nawk"],
-        script_options: &["-e", "--source"],
+        script_options: &["-e", "--source", "-f", "--file"],
         value_options: &["-v", "-F", "--assign", "--field-separator"],
+        loading_options: &["-i", "--include", "-l", "--load"],
     },
-    Interpreter { names: &["sed", "gsed"], script_options: &["-e", "--expression"], value_options: &["-l"] },
+    Interpreter {
+        names: &["sed", "gsed"],
+        script_options: &["-e", "--expression", "-f", "--file"],
+        value_options: &["-l"],
+        loading_options: &[],
+    },
 ];
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
@@ -80,41 +107,57 @@ fn interpreters<'f>(tool: &'f ToolEntry<'_>) -> Vec<(&'f ToolEntry<'f>, &'static
     named.collect()
 }
 
+/// What an element of an interpreter's arguments is, by the option before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expected {
+    /// An option, or the first operand.
+    Anything,
+    /// A script, after more options perhaps: `sh -c -e SCRIPT`.
+    Script,
+    /// Code to load.
+    Code,
+    /// An option's value, after which a script may still be expected.
+    Value { then_script: bool },
+}
+
 /// Where the caller's text is, or chooses, a script. What follows the script is its arguments.
 fn dynamic(interpreter: &Interpreter, rest: &Elements<'_>) -> Option<Span> {
-    let mut after_option: Option<bool> = None;
+    let mut expected = Expected::Anything;
     let mut had_script = false;
     for element in rest {
         let literal = template::literal(&element.value);
         let text = literal.unwrap_or_else(|| template::leading(&element.value));
-        let follows = after_option.take();
-        if follows == Some(true) && !(interpreter.is_option(text) && literal.is_some()) {
-            if literal.is_none() {
-                return Some(element.span);
+        let is_option = literal.is_some() && interpreter.is_option(text);
+        match expected {
+            Expected::Value { then_script } => {
+                expected = if then_script { Expected::Script } else { Expected::Anything };
+                continue;
             }
-            had_script = true;
-            continue;
+            Expected::Script | Expected::Code if literal.is_none() => return Some(element.span),
+            Expected::Code => {
+                expected = Expected::Anything;
+                continue;
+            }
+            Expected::Script if !is_option => {
+                had_script = true;
+                expected = Expected::Anything;
+                continue;
+            }
+            Expected::Script | Expected::Anything => {}
         }
-        if follows == Some(false) {
-            continue;
-        }
-        let glued = interpreter.takes_script(text)
-            || interpreter.script_options.iter().any(|option| text.starts_with(option) && !option.starts_with("--"))
-            || interpreter.script_options.iter().any(|option| text.starts_with(&format!("{option}=")));
-        if literal.is_none() && glued {
+        if literal.is_none() && interpreter.is_glued_to_code(text) {
             return Some(element.span);
         }
+        let awaits_script = expected == Expected::Script;
         if interpreter.takes_script(text) {
-            after_option = Some(true);
+            expected = Expected::Script;
+        } else if interpreter.loading_options.contains(&text) {
+            expected = Expected::Code;
         } else if interpreter.value_options.contains(&text) {
-            after_option = Some(false);
+            expected = Expected::Value { then_script: awaits_script };
         } else if !interpreter.is_option(text) {
             // The first operand is the script, or names its file, unless an option gave it.
             return literal.is_none().then_some(element.span).filter(|_| !had_script);
-        }
-        // The script of `sh -c -e SCRIPT` follows the second option.
-        if follows == Some(true) && after_option.is_none() {
-            after_option = Some(true);
         }
     }
     None
@@ -123,6 +166,14 @@ fn dynamic(interpreter: &Interpreter, rest: &Elements<'_>) -> Option<Span> {
 impl Interpreter {
     fn is_option(&self, text: &str) -> bool {
         (text.starts_with(['-', '+']) && text.len() > 1) || self.script_options.contains(&text)
+    }
+
+    /// Whether a script or code follows in the same element: `-c{x}`, `--eval={x}`.
+    fn is_glued_to_code(&self, text: &str) -> bool {
+        let options = || self.script_options.iter().chain(self.loading_options);
+        self.takes_script(text)
+            || options().any(|option| text.starts_with(option) && !option.starts_with("--"))
+            || options().any(|option| text.starts_with(&format!("{option}=")))
     }
 
     /// Whether an option is followed by a script, `-lc` and `-ne` included.
@@ -164,6 +215,12 @@ mod tests {
             "[sed, -e, \"s/a/{x}/\"]",
             "[sed, \"s/a/{x}/\", log]",
             "[cmd, /c, \"{x}\"]",
+            "[bash, --rcfile, \"{x}\", a.sh]",
+            "[node, -r, \"{x}\", a.js]",
+            "[node, -r, b.js, \"{x}\"]",
+            "[python3, -m, \"{x}\"]",
+            "[perl, \"-M{x}\", a.pl]",
+            "[awk, -f, \"{x}\", log]",
             "[bash, -ce, \"{x}\"]",
             "[find, ., -exec, sh, -c, \"{x}\", ;]",
             "[sudo, -u, other, sh, -c, \"{x}\"]",
