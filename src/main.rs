@@ -1,1 +1,3 @@
+//! The `twodoor` program.
+
 fn main() {}
