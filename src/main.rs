@@ -1,1 +1,3 @@
+//! The twodoor binary.
+
 fn main() {}
