@@ -85,7 +85,7 @@ pub async fn serve(engine: Engine, streams: Streams, stop: impl Future<Output = 
     let _ = tokio::time::timeout(drain, driver.idle()).await;
     driver.close();
     let _ = tokio::time::timeout(STOP_TIME, driver.idle()).await;
-    let _ = tokio::task::spawn_blocking(move || outgoing.wait_until_written(drain)).await;
+    let _ = tokio::task::spawn_blocking(move || outgoing.close(drain)).await;
     Ok(())
 }
 
@@ -183,6 +183,8 @@ struct Queue {
     corked: bool,
     broken: bool,
     overrun: bool,
+    /// Nothing more will be written.
+    closed: bool,
 }
 
 impl Outgoing {
@@ -192,7 +194,7 @@ impl Outgoing {
 
     fn push(&self, message: &[u8]) {
         let mut queue = self.lock();
-        if queue.broken {
+        if queue.broken || queue.closed {
             return;
         }
         queue.bytes.reserve(message.len() + 1);
@@ -244,7 +246,7 @@ impl Outgoing {
 
     fn write_when_ready(&self, mut output: std::fs::File) {
         let mut queue = self.lock();
-        while !queue.broken {
+        while !queue.broken && !queue.closed {
             if !queue.bytes.is_empty() && !queue.writing && !queue.corked {
                 queue = self.write(queue, &mut output);
             } else {
@@ -253,9 +255,11 @@ impl Outgoing {
         }
     }
 
-    fn wait_until_written(&self, at_most: Duration) {
-        let queue = self.lock();
+    /// Waits for what is queued to be written, then lets the writer end, which closes its stream.
+    fn close(&self, at_most: Duration) {
         let unwritten = |queue: &mut Queue| (!queue.bytes.is_empty() || queue.writing) && !queue.broken;
-        let _ = self.changed.wait_timeout_while(queue, at_most, unwritten);
+        let waited = self.changed.wait_timeout_while(self.lock(), at_most, unwritten);
+        waited.unwrap_or_else(PoisonError::into_inner).0.closed = true;
+        self.changed.notify_all();
     }
 }

@@ -279,9 +279,6 @@ impl Post<'_> {
     }
 
     async fn batch(self, decoded: Decoded) -> Response<Payload> {
-        if let Header::Unknown(text) = &self.header {
-            return told(None, admit::unsupported(text, self.offer.supported()), Era::Legacy);
-        }
         let batches = match &self.header {
             Header::Legacy(revision) => revision.rules().batches,
             Header::Absent => true,
