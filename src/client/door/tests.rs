@@ -1,3 +1,5 @@
+//! A door against servers that behave and that do not.
+
 use bytes::Bytes;
 use serde_json::Value;
 

@@ -1,3 +1,5 @@
+//! The HTTP side against servers that behave and that do not.
+
 use std::sync::Arc;
 
 use serde_json::json;

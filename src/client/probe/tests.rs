@@ -1,3 +1,5 @@
+//! Probes of servers whose two doors agree, differ, or do not open.
+
 use serde_json::Value;
 
 use super::super::fake::{

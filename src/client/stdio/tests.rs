@@ -1,3 +1,5 @@
+//! The line side against servers that behave and that do not.
+
 use serde_json::{Value, json};
 
 use super::super::fake::{Act, Log, hasty, line, program, refusal};
