@@ -12,7 +12,9 @@ mod fake;
 mod http;
 mod listing;
 mod peer;
+mod probe;
 mod problem;
+mod render;
 mod sse;
 mod stdio;
 mod wire;
@@ -25,6 +27,7 @@ pub use door::{Called, Door, Ending, Opening, Server};
 pub use http::HttpTarget;
 pub use listing::{Listing, Published};
 pub use peer::{Connect, Program, Target};
+pub use probe::{Changed, Differences, Digests, DoorReport, PublishedSays, Report, Verdict, probe};
 pub use problem::Problem;
 pub use stdio::{End, Pipes};
 
