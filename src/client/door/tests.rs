@@ -1,3 +1,5 @@
+//! Doors against scripted servers, and against the engine's own machine.
+
 use bytes::Bytes;
 use serde_json::Value;
 

@@ -1,3 +1,5 @@
+//! Answers over HTTP, good and bad, from a scripted listener on loopback.
+
 use std::sync::Arc;
 
 use serde_json::json;

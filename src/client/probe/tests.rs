@@ -1,3 +1,5 @@
+//! Reports on servers whose doors are alike, differ, or do not open.
+
 use serde_json::Value;
 
 use super::super::fake::{

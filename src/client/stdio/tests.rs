@@ -1,3 +1,5 @@
+//! Answers over pipes, good and bad, from scripted programs.
+
 use serde_json::{Value, json};
 
 use super::super::fake::{Act, Log, hasty, line, program, refusal};
