@@ -1,4 +1,4 @@
-//! A door against servers that behave and that do not.
+//! Doors against scripted servers, and against the engine's own machine.
 
 use bytes::Bytes;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The HTTP side against servers that behave and that do not.
+//! Answers over HTTP, good and bad, from a scripted listener on loopback.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Probes of servers whose two doors agree, differ, or do not open.
+//! Reports on servers whose doors are alike, differ, or do not open.
 
 use serde_json::Value;
 

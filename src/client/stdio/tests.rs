@@ -1,4 +1,4 @@
-//! The line side against servers that behave and that do not.
+//! Answers over pipes, good and bad, from scripted programs.
 
 use serde_json::{Value, json};
 
