@@ -84,7 +84,7 @@ pub async fn reap_orphans() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until no program that was started here is left, at most `limit`; the number that is.
+/// Waits until no program that was started here is left; kills what is after `limit`, and gives its number.
 pub async fn settle(limit: Duration) -> usize {
     let deadline = Instant::now() + limit;
     loop {
@@ -93,7 +93,10 @@ pub async fn settle(limit: Duration) -> usize {
         ended.as_mut().enable();
         let left = calls().len();
         if left == 0 || timeout_at(deadline, ended).await.is_err() {
-            return if left == 0 { 0 } else { calls().len() };
+            if left > 0 {
+                kill_all();
+            }
+            return left;
         }
     }
 }
