@@ -1,5 +1,14 @@
 //! The command line as people and programs use it: exit codes, JSON, streams, signals.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test may fail by panicking"
+)]
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};

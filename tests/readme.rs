@@ -3,6 +3,15 @@
 //! Only two things are changed: `cargo run --release --` and `twodoor` are the binary under test,
 //! and the port is a free one.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test may fail by panicking"
+)]
+
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
