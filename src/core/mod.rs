@@ -1,1 +1,13 @@
-//! placeholder
+//! Carrying out calls: commands and what else a surface declares, behind one router.
+//!
+//! Promises: no shell, no argument that becomes two, no inherited environment, nothing left running
+//! when a call is over; a failure is told so that the model, or the operator, knows what to change.
+//! Knows no transport and no wire. Used by the command line, which builds the [`Router`], and by
+//! whoever embeds the engine.
+
+pub mod backend;
+pub mod command;
+pub mod outgoing;
+pub mod process;
+
+pub use backend::Router;

@@ -16,9 +16,12 @@ use super::message::{Params, Request};
 use super::revision::{Era, Method, Offer, Revision};
 use super::session::Session;
 
-const CLAIM_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CLAIM_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-const CLAIM_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+/// The `_meta` key that claims a revision.
+pub const CLAIM_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The `_meta` key that declares what the client can be asked.
+pub const CLAIM_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The `_meta` key that names the client.
+pub const CLAIM_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 

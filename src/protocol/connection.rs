@@ -24,6 +24,7 @@ use super::invoke::{Invocation, Notice, Outcome, Principal};
 use super::json::RawJson;
 use super::limits::{BAD_LINES_ANSWERED, BAD_LINES_AT_MOST, BAD_LINES_PER_SECOND, DEADLINE_AT_MOST, Limits};
 use super::message::{Decoded, Malformed, Message, Notification, Params, Request, RequestId, encode_response};
+use super::revision::Revision;
 use super::session::Session;
 
 /// A point in time, by both clocks: deadlines are monotonic, sealed state expires by the calendar.
@@ -61,6 +62,7 @@ impl Reply {
 
 /// What has to be done.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub enum Output {
     /// Answer what arrived.
     Reply {
@@ -106,6 +108,7 @@ pub enum Output {
 }
 
 /// See the module.
+#[cfg_attr(test, derive(Clone))]
 pub struct Connection {
     dispatcher: Arc<Dispatcher>,
     principal: Principal,
@@ -123,6 +126,7 @@ pub struct Connection {
 }
 
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 struct Batch {
     /// Calls whose outcome is not known.
     open: usize,
@@ -133,6 +137,7 @@ struct Batch {
 
 /// Lines in a row that were no message.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 struct Rubbish {
     in_row: u32,
     answered: Option<Instant>,
@@ -287,16 +292,17 @@ impl Connection {
         };
         let accepted = self.session.as_ref().is_some_and(|s| s.revision().rules().batches);
         let refused = match accepted {
-            false => Some(
-                "an array of messages is taken only in a session of revision 2024-11-05 or 2025-03-26: send one message",
-            ),
-            true if elements.iter().flatten().any(forbidden) => {
-                Some("an array holds neither initialize nor a message with modern _meta: send that one alone")
+            false => {
+                let dates = Revision::with_batches();
+                Some(format!("an array of messages is taken only in a session of revision {dates}: send one message"))
             }
+            true if elements.iter().flatten().any(forbidden) => Some(
+                "an array holds neither initialize nor a message with modern _meta: send that one alone".to_owned(),
+            ),
             true => None,
         };
         if let Some(problem) = refused {
-            self.reply(arrival, false, None, Err(Fault::InvalidRequest(problem.to_owned())));
+            self.reply(arrival, false, None, Err(Fault::InvalidRequest(problem)));
             return;
         }
         self.batches.insert(arrival, Batch::default());
@@ -442,3 +448,6 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod orders;

@@ -20,6 +20,7 @@ use super::seal::{Binding, Sealer};
 
 /// A call in flight.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Exchange {
     pub(super) arrival: Arrival,
     pub(super) id: RequestId,
@@ -183,6 +184,7 @@ pub(super) fn encode_result(content: &Content, failed: bool, revision: Revision,
 /// What a request that gave a token hears: growing values only, at most ten at once and ten a
 /// second, the newest kept (2026-07-28 basic/patterns/progress).
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(super) struct Progress {
     token: RawJson,
     last: Option<f64>,

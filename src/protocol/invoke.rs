@@ -63,6 +63,7 @@ impl Arguments {
 
 /// A tool call that was admitted and whose arguments fit the schema.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub struct Invocation {
     /// The catalog the call began with; it ends on the same one, whatever is published meanwhile.
     pub catalog: Arc<Catalog>,

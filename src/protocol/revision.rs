@@ -238,6 +238,12 @@ impl Revision {
     /// What a sessionless HTTP request without a version header is taken for (2025-06-18 basic/transports, Protocol Version Header).
     pub const ASSUMED_OVER_HTTP: Self = Self::V2025_03_26;
 
+    /// The dates of the revisions that take an array of messages, for a text.
+    pub fn with_batches() -> String {
+        let dates: Vec<&str> = Self::ALL.into_iter().filter(|r| r.rules().batches).map(Self::name).collect();
+        dates.join(" or ")
+    }
+
     /// Reads a revision's date, exactly.
     pub fn parse(text: &str) -> Result<Self, UnknownRevision> {
         Self::ALL.into_iter().find(|r| r.name() == text).ok_or(UnknownRevision)

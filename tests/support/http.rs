@@ -300,15 +300,14 @@ fn read_response(mut input: BufReader<TcpStream>, head_only: bool, tell: &mut dy
         input.read_exact(&mut body).map_err(broken)?;
         text = String::from_utf8(body).map_err(|e| e.to_string())?;
     }
-    while chunked {
+    let mut ended = !chunked;
+    while !ended {
         line.clear();
         input.read_line(&mut line).map_err(broken)?;
         let length = usize::from_str_radix(line.trim(), 16).map_err(|_| format!("no chunk size in {line:?}"))?;
         let mut chunk = vec![0; length + 2];
         input.read_exact(&mut chunk).map_err(broken)?;
-        if length == 0 {
-            break;
-        }
+        ended = length == 0;
         text.push_str(std::str::from_utf8(&chunk[..length]).map_err(|e| e.to_string())?);
         if stream {
             tell_events(&mut text, tell)?;

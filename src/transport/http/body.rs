@@ -135,7 +135,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn new(first: Option<Bytes>, outbox: Arc<Outbox>, every: Duration, held: Held) -> Payload {
+    pub(super) fn payload(first: Option<Bytes>, outbox: Arc<Outbox>, every: Duration, held: Held) -> Payload {
         let keep_alive = Box::pin(tokio::time::sleep(every));
         Payload::Events(Box::new(Self { first, outbox, every, keep_alive, ended: false, _held: held }))
     }

@@ -244,15 +244,15 @@ fn live(
     server: &Server,
     parts: &Parts,
     without: StatusCode,
-) -> Result<(session::SessionId, Arc<session::LegacySession>), Response<Payload>> {
+) -> Result<(session::SessionId, Arc<session::LegacySession>), Box<Response<Payload>>> {
     match post::era_without_body(&parts.headers, server.offer()) {
-        Bodiless::Modern => return Err(response::refused(&guard::wrong_verb("POST"))),
-        Bodiless::Refused(response) => return Err(*response),
+        Bodiless::Modern => return Err(Box::new(response::refused(&guard::wrong_verb("POST")))),
+        Bodiless::Refused(response) => return Err(response),
         Bodiless::Legacy => {}
     }
     let refuse = |status, problem| {
         let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then(|| Server::verbs(server.options.legacy));
-        Err(response::refused(&Refusal { status, problem, allow }))
+        Err(Box::new(response::refused(&Refusal { status, problem, allow })))
     };
     match Sid::read(&parts.headers) {
         Sid::Absent => refuse(without, "this needs the Mcp-Session-Id of a live session"),
@@ -267,7 +267,7 @@ fn live(
 fn get(server: &Server, parts: &Parts) -> Response<Payload> {
     let (_, session) = match live(server, parts, StatusCode::METHOD_NOT_ALLOWED) {
         Ok(live) => live,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     let accepted = media::accepted(parts.headers.get_all(header::ACCEPT).iter().map(HeaderValue::as_bytes));
     let refuse = |status, problem| response::refused(&Refusal { status, problem, allow: None });
@@ -281,14 +281,14 @@ fn get(server: &Server, parts: &Parts) -> Response<Payload> {
         None => refuse(StatusCode::CONFLICT, "this session's stream is open already"),
         Some((outbox, slot)) => {
             let every = server.engine.limits.keep_alive;
-            response::events(Events::new(None, outbox, every, Box::new(slot)))
+            response::events(Events::payload(None, outbox, every, Box::new(slot)))
         }
     }
 }
 
 fn delete(server: &Server, parts: &Parts) -> Response<Payload> {
     match live(server, parts, StatusCode::BAD_REQUEST) {
-        Err(refused) => refused,
+        Err(refused) => *refused,
         Ok((id, _)) => {
             server.sessions.remove(&Principal::LOCAL, &id);
             response::empty(StatusCode::NO_CONTENT)

@@ -289,10 +289,11 @@ impl Post<'_> {
             Header::Absent => true,
             Header::Modern | Header::Unknown(_) => false,
         };
-        let problem = "an array of messages is taken only in revisions 2024-11-05 and 2025-03-26: send one message";
+        let dates = Revision::with_batches();
+        let problem = format!("an array of messages is taken only in revision {dates}: send one message");
         match (&self.sid, self.server.options.legacy) {
             (_, LegacyMode::Off) => invalid(StatusCode::BAD_REQUEST, None, "send one message, not an array"),
-            _ if !batches => invalid(StatusCode::BAD_REQUEST, None, problem),
+            _ if !batches => invalid(StatusCode::BAD_REQUEST, None, &problem),
             (Sid::Malformed, _) => invalid(StatusCode::BAD_REQUEST, None, MALFORMED_SID),
             (Sid::Given(sid), _) => match self.server.sessions.get(&Principal::LOCAL, sid) {
                 None => invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION),
@@ -312,7 +313,7 @@ impl Post<'_> {
                 Next::Notice(message) if self.accepted.events => {
                     let every = self.server.engine.limits.keep_alive;
                     let first = Some(framing::event(&message));
-                    return response::events(Events::new(first, Arc::clone(outbox), every, held));
+                    return response::events(Events::payload(first, Arc::clone(outbox), every, held));
                 }
                 // A client that takes only JSON does without notices.
                 Next::Notice(_) => {}

@@ -1,0 +1,69 @@
+//! Which backend carries out which tool.
+//!
+//! Promises: a call runs on the backend its tool declares and on no other; a tool without a backend
+//! is a defect of ours, logged under a number, and the peer is told the number alone.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::command::CommandTool;
+use crate::protocol::invoke::BoxFuture;
+use crate::protocol::{Caller, Invocation, Invoke, Outcome};
+use crate::surface::declaration::DeclaredTool;
+
+/// What carries out a tool.
+#[derive(Debug)]
+pub enum Backend {
+    /// A declared argument vector.
+    Command(CommandTool),
+}
+
+impl Backend {
+    async fn run(&self, invocation: Invocation, caller: &dyn Caller) -> Outcome {
+        match self {
+            Self::Command(tool) => tool.run(&invocation.arguments, caller).await,
+        }
+    }
+}
+
+/// The backends of one surface by the name of their tool.
+#[derive(Debug, Default)]
+pub struct Router {
+    backends: HashMap<String, Backend>,
+}
+
+impl Router {
+    /// Takes the declared tools; finds each program now, so that a missing one is known before it is called.
+    pub fn new(tools: Vec<DeclaredTool>) -> Self {
+        let backend = |tool: DeclaredTool| (tool.name.clone(), Backend::Command(CommandTool::new(tool.name, tool.run)));
+        Self { backends: tools.into_iter().map(backend).collect() }
+    }
+
+    /// The backend of a tool, for what is done without a call: a dry run, a check.
+    pub fn backend(&self, tool: &str) -> Option<&Backend> {
+        self.backends.get(tool)
+    }
+
+    /// Looks up, has the call reviewed, runs it. The safety gate stands between the two lines below: what
+    /// it clears contains the invocation, and [`Backend::run`] then takes nothing else.
+    async fn carry_out(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> Outcome {
+        let Some(backend) = self.backends.get(invocation.tool.as_str()) else {
+            return defect(&format!("the tool {} is published but has no backend", invocation.tool));
+        };
+        backend.run(invocation, &*caller).await
+    }
+}
+
+impl Invoke for Router {
+    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+        Box::pin(self.carry_out(invocation, caller))
+    }
+}
+
+/// Logs a defect of ours under a new number.
+pub(super) fn defect(problem: &str) -> Outcome {
+    // Without randomness the number is 0: the log line still stands beside the answer in time.
+    let incident = getrandom::u64().unwrap_or(0);
+    tracing::error!(incident = format!("{incident:016x}"), "{problem}");
+    Outcome::Defect { incident }
+}

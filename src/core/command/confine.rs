@@ -1,0 +1,291 @@
+//! Paths from a peer, kept beneath one folder.
+//!
+//! Promises: a path that is admitted is relative, has no `..`, and leads through no link out of the
+//! root; it is checked by the kernel in one step where it can (`openat2`, beneath), else no link at all
+//! is followed. Paths are compared by component, never as text. A program opens the path by its name
+//! later: whoever can change links beneath the root meanwhile can mislead it.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
+use rustix::io::Errno;
+
+/// Why a path is refused; the text completes "the path …".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PathRefusal {
+    /// No text.
+    #[error("is empty: give a path relative to the tool's folder, or \".\" for the folder itself")]
+    Empty,
+    /// Begins at the file system's root.
+    #[error("is absolute: give it relative to the tool's folder")]
+    Absolute,
+    /// Goes up.
+    #[error("contains \"..\": give a path beneath the tool's folder")]
+    Parent,
+    /// A link leads out, or nowhere.
+    #[error("leads through a link out of the tool's folder, or to one whose target is missing")]
+    Link,
+    /// A name longer than the system takes, or a chain of links without end.
+    #[error("is too long or leads in a circle")]
+    TooLong,
+    /// A folder on the way is closed to us.
+    #[error("cannot be reached by this server")]
+    Closed,
+}
+
+#[cfg(target_os = "linux")]
+const HANDLE: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const HANDLE: OFlags = OFlags::RDONLY;
+
+/// An open folder that paths stay beneath.
+#[derive(Debug)]
+pub struct Root(OwnedFd);
+
+impl Root {
+    /// Opens the folder; a link there is the operator's own and is followed.
+    pub fn open(folder: &Path) -> std::io::Result<Self> {
+        let flags = HANDLE | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(openat(CWD, folder, flags, Mode::empty())?))
+    }
+
+    /// Checks a peer's path; gives it without `.`, double or trailing slashes, or `.` for the root itself.
+    pub fn admit(&self, text: &str) -> Result<PathBuf, PathRefusal> {
+        if text.is_empty() {
+            return Err(PathRefusal::Empty);
+        }
+        let mut path = PathBuf::new();
+        for component in Path::new(text).components() {
+            match component {
+                Component::Normal(name) => path.push(name),
+                Component::CurDir => {}
+                Component::ParentDir => return Err(PathRefusal::Parent),
+                Component::RootDir | Component::Prefix(_) => return Err(PathRefusal::Absolute),
+            }
+        }
+        self.check_existing_part(&path)?;
+        Ok(if path.as_os_str().is_empty() { PathBuf::from(".") } else { path })
+    }
+
+    /// Whether a relative path is an existing folder beneath the root.
+    pub fn holds_folder(&self, path: &Path) -> bool {
+        self.resolve(path, OFlags::DIRECTORY).is_ok()
+    }
+
+    /// What exists of the path must be beneath; what does not exist leads nowhere, and so not out.
+    fn check_existing_part(&self, path: &Path) -> Result<(), PathRefusal> {
+        for part in path.ancestors() {
+            match self.resolve(part, OFlags::empty()) {
+                Ok(()) => return Ok(()),
+                // A link to what is missing looks missing, but may come to lead anywhere.
+                Err(Errno::NOENT) if self.resolve(part, OFlags::NOFOLLOW).is_ok() => return Err(PathRefusal::Link),
+                Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(error) => return Err(refusal(error)),
+            }
+        }
+        // Even the root itself is gone.
+        Err(PathRefusal::Closed)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn resolve(&self, path: &Path, more: OFlags) -> Result<(), Errno> {
+        use rustix::fs::{ResolveFlags, openat2};
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let flags = OFlags::PATH | OFlags::CLOEXEC | more;
+        // A rename beside us makes the kernel unsure, and it asks to be asked again (openat2(2), EAGAIN).
+        for _ in 0..8 {
+            match openat2(&self.0, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
+                Ok(_) => return Ok(()),
+                Err(Errno::AGAIN) => {}
+                // Older kernels, and sandboxes that do not know the call.
+                Err(Errno::NOSYS | Errno::PERM) => return self.resolve_without_links(path, more),
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Errno::AGAIN)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn resolve(&self, path: &Path, more: OFlags) -> Result<(), Errno> {
+        self.resolve_without_links(path, more)
+    }
+
+    /// Walks component by component and refuses any link.
+    fn resolve_without_links(&self, path: &Path, more: OFlags) -> Result<(), Errno> {
+        let names: Vec<&OsStr> = path.components().map(Component::as_os_str).collect();
+        let Some((last, folders)) = names.split_last() else { return Ok(()) };
+        let mut folder = self.0.try_clone().map_err(|_| Errno::MFILE)?;
+        for name in folders {
+            not_a_link(&folder, name)?;
+            let flags = HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            folder = openat(&folder, *name, flags, Mode::empty())?;
+        }
+        let kind = not_a_link(&folder, last)?;
+        if more.contains(OFlags::DIRECTORY) && kind != FileType::Directory { Err(Errno::NOTDIR) } else { Ok(()) }
+    }
+}
+
+fn not_a_link(folder: &OwnedFd, name: &OsStr) -> Result<FileType, Errno> {
+    match FileType::from_raw_mode(statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode) {
+        FileType::Symlink => Err(Errno::XDEV),
+        kind => Ok(kind),
+    }
+}
+
+fn refusal(error: Errno) -> PathRefusal {
+    match error {
+        Errno::XDEV => PathRefusal::Link,
+        Errno::LOOP | Errno::NAMETOOLONG => PathRefusal::TooLong,
+        _ => PathRefusal::Closed,
+    }
+}
+
+/// The same place as seen from a folder beneath the root: `..` for each of its components, then the path.
+pub fn seen_from(folder: &Path, path: &Path) -> PathBuf {
+    let up = folder.components().filter(|c| matches!(c, Component::Normal(_))).map(|_| Component::ParentDir);
+    let down = path.components().filter(|c| matches!(c, Component::Normal(_)));
+    let seen: PathBuf = up.chain(down).collect();
+    if seen.as_os_str().is_empty() { PathBuf::from(".") } else { seen }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// `root` beside `root-secret`, with links of every sort.
+    fn folder(name: &str) -> Folder {
+        let base = std::env::temp_dir().join(format!("twodoor-confine-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&base);
+        let root = base.join("root");
+        fs::create_dir_all(root.join("sub/deep")).unwrap();
+        fs::create_dir_all(base.join("root-secret")).unwrap();
+        fs::write(base.join("root-secret/key"), "s").unwrap();
+        fs::write(root.join("file"), "f").unwrap();
+        fs::write(root.join("-dash"), "f").unwrap();
+        symlink("sub", root.join("inside")).unwrap();
+        symlink("../root-secret", root.join("out")).unwrap();
+        symlink("../root-secret/key", root.join("sub/../key")).unwrap();
+        symlink(base.join("root-secret"), root.join("absolute-out")).unwrap();
+        symlink("../root/file", root.join("out-and-in")).unwrap();
+        symlink("missing", root.join("dangling")).unwrap();
+        symlink("missing/../../root-secret/new", root.join("dangling-out")).unwrap();
+        symlink("circle", root.join("circle")).unwrap();
+        symlink("/proc/self/cwd", root.join("magic")).unwrap();
+        for n in 0..41 {
+            let to = if n == 0 { "../root-secret".to_owned() } else { format!("chain{}", n - 1) };
+            symlink(to, root.join(format!("chain{n}"))).unwrap();
+        }
+        Folder(base)
+    }
+
+    const REFUSED: &[(&str, PathRefusal)] = &[
+        ("", PathRefusal::Empty),
+        ("/", PathRefusal::Absolute),
+        ("/etc/passwd", PathRefusal::Absolute),
+        ("//x", PathRefusal::Absolute),
+        ("..", PathRefusal::Parent),
+        ("../root-secret/key", PathRefusal::Parent),
+        ("a/../../x", PathRefusal::Parent),
+        ("sub/..", PathRefusal::Parent),
+        ("./..", PathRefusal::Parent),
+        ("out", PathRefusal::Link),
+        ("out/key", PathRefusal::Link),
+        ("out/new", PathRefusal::Link),
+        ("out/new/er", PathRefusal::Link),
+        ("key", PathRefusal::Link),
+        ("absolute-out/key", PathRefusal::Link),
+        ("out-and-in", PathRefusal::Link),
+        ("dangling", PathRefusal::Link),
+        ("dangling/x", PathRefusal::Link),
+        ("dangling-out", PathRefusal::Link),
+        ("magic/x", PathRefusal::Link),
+    ];
+
+    #[test]
+    fn a_path_that_leaves_the_root_is_refused() {
+        let base = folder("refused");
+        let root = Root::open(&base.0.join("root")).unwrap();
+        for (text, why) in REFUSED {
+            assert_eq!(root.admit(text), Err(*why), "{text:?}");
+        }
+        assert_eq!(root.admit("circle"), Err(PathRefusal::TooLong));
+        assert_eq!(root.admit(&"n".repeat(256)), Err(PathRefusal::TooLong));
+        assert!(root.admit("chain40/key").is_err());
+    }
+
+    #[test]
+    fn a_path_beneath_the_root_is_given_clean_and_need_not_exist() {
+        let base = folder("admitted");
+        let root = Root::open(&base.0.join("root")).unwrap();
+        for (text, clean) in [
+            (".", "."),
+            ("./", "."),
+            ("file", "file"),
+            ("./file", "file"),
+            ("sub//deep/", "sub/deep"),
+            ("sub/./deep", "sub/deep"),
+            ("inside/deep", "inside/deep"),
+            ("new", "new"),
+            ("sub/new", "sub/new"),
+            ("gone/for/long", "gone/for/long"),
+            ("file/below", "file/below"),
+            ("%2e%2e%2fx", "%2e%2e%2fx"),
+            ("..\\x", "..\\x"),
+            ("...", "..."),
+            ("-dash", "-dash"),
+            ("a\nb", "a\nb"),
+        ] {
+            assert_eq!(root.admit(text), Ok(PathBuf::from(clean)), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn without_the_kernels_help_every_link_is_refused() {
+        let base = folder("fallback");
+        let root = Root::open(&base.0.join("root")).unwrap();
+        for text in ["file", "sub/deep", "-dash"] {
+            assert_eq!(root.resolve_without_links(Path::new(text), OFlags::empty()), Ok(()), "{text}");
+        }
+        for text in ["out", "out/key", "key", "inside", "inside/deep", "magic", "dangling", "circle", "chain40"] {
+            assert_eq!(root.resolve_without_links(Path::new(text), OFlags::empty()), Err(Errno::XDEV), "{text}");
+        }
+        let missing = root.resolve_without_links(Path::new("sub/new"), OFlags::empty());
+        assert_eq!(missing, Err(Errno::NOENT));
+        assert_eq!(root.resolve_without_links(Path::new("file"), OFlags::DIRECTORY), Err(Errno::NOTDIR));
+    }
+
+    #[test]
+    fn a_folder_to_run_in_is_beneath_the_root_or_refused() {
+        let base = folder("cwd");
+        let root = Root::open(&base.0.join("root")).unwrap();
+        let holds = |text| root.holds_folder(Path::new(text));
+        assert!(holds("") && holds("sub/deep") && holds("inside"));
+        assert!(!holds("out") && !holds("file") && !holds("gone") && !holds("..") && !holds("absolute-out"));
+    }
+
+    #[test]
+    fn a_path_is_seen_from_the_folder_that_the_program_runs_in() {
+        for (folder, path, seen) in [
+            ("", "a/b", "a/b"),
+            ("", ".", "."),
+            ("sub", "a/b", "../a/b"),
+            ("sub/deep", "sub/x", "../../sub/x"),
+            ("sub/deep", ".", "../.."),
+        ] {
+            assert_eq!(seen_from(Path::new(folder), Path::new(path)), Path::new(seen), "{path} from {folder}");
+        }
+    }
+}
