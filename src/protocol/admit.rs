@@ -199,6 +199,7 @@ fn admit_modern(request: Request, claim: Claim, offer: Offer, mirror: Option<&Mi
     let method = Method::parse(&request.method).filter(|m| revision.rules().methods.contains(m));
     if let Some(mirror) = mirror {
         mirror.check_method(&request.method)?;
+        mirror.check_name_readable()?;
         let mirrored =
             method.and_then(Method::mirrored_name).and_then(|key| request.params.get(key)).and_then(RawJson::as_text);
         if let Some(name) = mirrored {

@@ -29,7 +29,8 @@ pub(crate) trait Player {
 /// How long nothing has to come until a blessing believes that nothing will.
 const QUIET: Duration = Duration::from_millis(300);
 
-fn open(transcript: &Transcript, way: Way, legacy: Legacy, runtime: &Handle) -> Box<dyn Player> {
+/// The far end of a transcript, played one way.
+pub(crate) fn open(transcript: &Transcript, way: Way, legacy: Legacy, runtime: &Handle) -> Box<dyn Player> {
     match way {
         Way::Memory => Box::new(Memory::open(transcript, legacy)),
         Way::Pipes => Box::new(Lines::pipes(transcript, legacy, runtime)),
