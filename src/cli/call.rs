@@ -142,8 +142,9 @@ impl Call {
         };
         let outcome = runtime.block_on(async {
             let _ = process::become_subreaper();
+            let running = router.invoke(invocation, Arc::new(Nobody));
             tokio::select! {
-                outcome = router.invoke(invocation, Arc::new(Nobody)) => Some(outcome),
+                outcome = show::with_progress("running", running) => Some(outcome),
                 () = tokio::time::sleep(deadline) => None,
                 _ = tokio::signal::ctrl_c() => None,
             }

@@ -42,7 +42,8 @@ impl Probe {
         };
         let report = runtime.block_on(async {
             let _ = process::become_subreaper();
-            let report = client::probe(&target, &Options::default()).await;
+            let options = Options::default();
+            let report = show::with_progress("opening both doors", client::probe(&target, &options)).await;
             let _ = process::settle(process::GRACE).await;
             report
         });
