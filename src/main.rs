@@ -1,3 +1,7 @@
-//! The `twodoor` program.
+//! The twodoor command. See `twodoor --help`.
 
-fn main() {}
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::run()
+}

@@ -16,9 +16,12 @@ use super::message::{Message, Notification, Params, Request};
 use super::revision::{Era, Method, Offer, Revision};
 use super::session::Session;
 
-const CLAIM_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CLAIM_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-const CLAIM_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+/// The `_meta` key that claims a revision.
+pub const CLAIM_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The `_meta` key that declares what the client can be asked.
+pub const CLAIM_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The `_meta` key that names the client.
+pub const CLAIM_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
@@ -206,6 +209,7 @@ fn admit_modern(request: Request, claim: Claim, offer: Offer, mirror: Option<&Mi
     let method = Method::parse(&request.method).filter(|m| revision.rules().methods.contains(m));
     if let Some(mirror) = mirror {
         mirror.check_method(&request.method)?;
+        mirror.check_name_readable()?;
         let mirrored =
             method.and_then(Method::mirrored_name).and_then(|key| request.params.get(key)).and_then(RawJson::as_text);
         if let Some(name) = mirrored {

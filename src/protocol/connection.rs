@@ -176,6 +176,11 @@ impl Connection {
         self.session.as_ref()
     }
 
+    /// Whether the peer is gone, or was overrun: whatever arrives now is answered by nothing.
+    pub fn is_closed(&self) -> bool {
+        self.deaf
+    }
+
     /// How many calls are in flight.
     pub fn calls_in_flight(&self) -> usize {
         self.exchanges.len()

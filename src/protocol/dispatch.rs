@@ -12,8 +12,7 @@ use super::exchange;
 use super::fault::Fault;
 use super::headers::Mirror;
 use super::invoke::{Arguments, Invocation, Principal, Published};
-use super::json::{Kind, RawJson, shortened};
-use super::limits::ECHOED_CHARACTERS;
+use super::json::{Kind, RawJson};
 use super::message::Params;
 use super::revision::{BadArguments, Method, Revision};
 use super::schema;
@@ -102,7 +101,7 @@ impl Dispatcher {
             return Err(Fault::InvalidParams("params.arguments must be an object".to_owned()));
         };
         let Some(tool) = catalog.tool(&name) else {
-            return Err(Fault::InvalidParams(format!("Unknown tool: {}", shortened(&name, ECHOED_CHARACTERS))));
+            return Err(Fault::unknown_tool(&name));
         };
         if let Some(mirror) = mirror.filter(|_| rules.input_required) {
             mirror.check_arguments(&tool.headers, &arguments)?;

@@ -79,6 +79,9 @@ pub enum Fault {
     /// Params that do not fit the method.
     #[error("invalid params: {0}")]
     InvalidParams(String),
+    /// No tool of that name is published (2025-11-25 server/tools, Error Handling).
+    #[error("Unknown tool: {0}")]
+    UnknownTool(String),
     /// A mirrored HTTP header is missing, malformed, or differs from the body.
     #[error("header mismatch: {problem}")]
     HeaderMismatch {
@@ -110,6 +113,11 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The tool does not exist here.
+    pub fn unknown_tool(name: &str) -> Self {
+        Self::UnknownTool(shortened(name, ECHOED_CHARACTERS))
+    }
+
     /// The method does not exist here.
     pub fn unknown_method(name: &str) -> Self {
         Self::MethodNotFound(shortened(name, ECHOED_CHARACTERS))
@@ -121,7 +129,8 @@ impl Fault {
             Self::Parse(_) => ErrorCode::Parse,
             Self::InvalidRequest(_) => ErrorCode::InvalidRequest,
             Self::MethodNotFound(_) => ErrorCode::MethodNotFound,
-            Self::IncompleteClaim { .. } | Self::NotOpened { .. } | Self::InvalidParams(_) => ErrorCode::InvalidParams,
+            Self::IncompleteClaim { .. } | Self::NotOpened { .. } => ErrorCode::InvalidParams,
+            Self::InvalidParams(_) | Self::UnknownTool(_) => ErrorCode::InvalidParams,
             Self::HeaderMismatch { .. } => ErrorCode::HeaderMismatch,
             Self::MissingClientCapability { .. } => ErrorCode::MissingClientCapability,
             Self::UnsupportedProtocolVersion { .. } => ErrorCode::UnsupportedProtocolVersion,
@@ -145,6 +154,7 @@ impl Fault {
             | Self::InvalidRequest(_)
             | Self::MethodNotFound(_)
             | Self::InvalidParams(_)
+            | Self::UnknownTool(_)
             | Self::Internal { .. } => None,
         }
     }

@@ -98,6 +98,14 @@ impl Mirror {
         self.0.iter().any(|(name, _)| &**name == METHOD)
     }
 
+    /// Checks that a mirrored name can be read, whatever the method makes of it.
+    pub fn check_name_readable(&self) -> Result<(), Fault> {
+        match self.decoded(NAME) {
+            Said::Unclear(why) => Err(mismatch(NAME, why)),
+            Said::Absent | Said::Text(_) => Ok(()),
+        }
+    }
+
     /// Checks the mirrored name; a method that mirrors none may still carry a right one.
     pub fn check_name(&self, name: &str) -> Result<(), Fault> {
         same(NAME, self.decoded(NAME), name)

@@ -39,6 +39,27 @@ pub const BAD_LINES_AT_MOST: u32 = 1000;
 /// Longest deadline a tool may declare, whatever progress it makes.
 pub const DEADLINE_AT_MOST: Duration = Duration::from_secs(3600);
 
+/// Longest single answer a client takes, bytes; long listings come in pages.
+pub const ANSWER_BYTES: usize = 16 * 1024 * 1024;
+
+/// Longest list of tools a client joins from its pages, bytes.
+pub const LISTING_BYTES: usize = 64 * 1024 * 1024;
+
+/// Most pages of one listing a client asks for.
+pub const LISTING_PAGES: usize = 1000;
+
+/// Most tools a client takes from all pages of one listing.
+pub const LISTING_TOOLS: usize = 100_000;
+
+/// Stray lines and messages a client passes over before it gives a server up.
+pub const STRAYS_AT_MOST: u32 = 1000;
+
+/// Longest session id a client takes, bytes.
+pub const SESSION_ID_BYTES: usize = 1024;
+
+/// Bytes a client reads of the body of an HTTP error.
+pub const ERROR_BODY_BYTES: usize = 64 * 1024;
+
 /// Bounds on a tool's schema: nesting, subschemas, bytes of text (2026-07-28 basic, JSON Schema Usage).
 pub const SCHEMA_DEPTH: usize = 64;
 /// See [`SCHEMA_DEPTH`].

@@ -109,7 +109,14 @@ impl Schema {
             return error(String::new(), "schema-count", text, &format!("keep it to {SCHEMA_SUBSCHEMAS}"));
         }
         let options = jsonschema::options().offline().with_draft(draft).with_pattern_options(PatternOptions::regex());
-        match options.build(&schema.to_value()) {
+        let mut value = schema.to_value();
+        // Without `properties` the validator says of a surplus argument neither its name nor what is wrong with it.
+        if let (Some(false), Some(root)) =
+            (value.get("additionalProperties").and_then(Value::as_bool), value.as_object_mut())
+        {
+            root.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
+        }
+        match options.build(&value) {
             Ok(validator) => Ok(Self(validator)),
             Err(refused) => {
                 let text = shortened(&refused.to_string(), VIOLATION_CHARACTERS);

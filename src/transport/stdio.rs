@@ -88,7 +88,7 @@ pub async fn serve(engine: Engine, streams: Streams, stop: impl Future<Output = 
     let _ = tokio::time::timeout(drain, driver.idle()).await;
     driver.close();
     let _ = tokio::time::timeout(STOP_TIME, driver.idle()).await;
-    let _ = tokio::task::spawn_blocking(move || outgoing.wait_until_written(drain)).await;
+    let _ = tokio::task::spawn_blocking(move || outgoing.close(drain)).await;
     Ok(())
 }
 
@@ -124,8 +124,7 @@ impl Reader {
                 self.deliver(line, limit);
             }
             self.outgoing.uncork(&mut output);
-            if self.outgoing.is_overrun() {
-                tracing::warn!("the peer sends nothing but unreadable lines; its connection ends");
+            if self.outgoing.is_over() {
                 break;
             }
         }
@@ -167,6 +166,7 @@ impl Sink for Lane {
     }
     fn silence(&self, _: Arrival) {}
     fn overrun(&self) {
+        tracing::warn!("the peer sends nothing but unreadable lines; its connection ends");
         self.outgoing.lock().overrun = true;
     }
 }
@@ -188,6 +188,8 @@ struct Queue {
     corked: bool,
     broken: bool,
     overrun: bool,
+    /// Nothing more will be written.
+    closed: bool,
 }
 
 impl Outgoing {
@@ -197,7 +199,7 @@ impl Outgoing {
 
     fn push(&self, message: &[u8]) {
         let mut queue = self.lock();
-        if queue.broken {
+        if queue.broken || queue.closed {
             return;
         }
         queue.bytes.reserve(message.len() + 1);
@@ -225,12 +227,14 @@ impl Outgoing {
             return;
         }
         self.changed.notify_all();
-        let full = |queue: &mut Queue| queue.bytes.len() > WAITING_BYTES && !queue.broken;
+        let full = |queue: &mut Queue| queue.bytes.len() > WAITING_BYTES && !queue.broken && !queue.closed;
         drop(self.changed.wait_while(queue, full));
     }
 
-    fn is_overrun(&self) -> bool {
-        self.lock().overrun
+    /// Whether there is no use in reading on.
+    fn is_over(&self) -> bool {
+        let queue = self.lock();
+        queue.overrun || queue.broken || queue.closed
     }
 
     /// Writes until the queue is empty.
@@ -256,7 +260,7 @@ impl Outgoing {
 
     fn write_when_ready(&self, mut output: std::fs::File) {
         let mut queue = self.lock();
-        while !queue.broken {
+        while !queue.broken && !queue.closed {
             if !queue.bytes.is_empty() && !queue.writing && !queue.corked {
                 queue = self.write(queue, &mut output);
             } else {
@@ -265,9 +269,11 @@ impl Outgoing {
         }
     }
 
-    fn wait_until_written(&self, at_most: Duration) {
-        let queue = self.lock();
+    /// Waits for what is queued to be written, then lets the writer end, which closes its stream.
+    fn close(&self, at_most: Duration) {
         let unwritten = |queue: &mut Queue| (!queue.bytes.is_empty() || queue.writing) && !queue.broken;
-        let _ = self.changed.wait_timeout_while(queue, at_most, unwritten);
+        let waited = self.changed.wait_timeout_while(self.lock(), at_most, unwritten);
+        waited.unwrap_or_else(PoisonError::into_inner).0.closed = true;
+        self.changed.notify_all();
     }
 }

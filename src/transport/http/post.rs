@@ -141,24 +141,29 @@ impl Post<'_> {
             Header::Unknown(text) => return told(id, admit::unsupported(text, self.offer.supported()), Era::Legacy),
             Header::Absent | Header::Legacy(_) => {}
         }
-        if method == Some(Method::Discover) || self.offer == Offer::ModernOnly {
-            // Admission has the faults of these; no session could change them.
+        if self.offer == Offer::ModernOnly {
             return self.modern(Decoded::One(Ok(Message::Request(request)))).await;
         }
-        let decoded = Decoded::One(Ok(Message::Request(request)));
-        match (&self.sid, method) {
-            (Sid::Malformed, _) => invalid(StatusCode::BAD_REQUEST, id, MALFORMED_SID),
-            (Sid::Absent, Some(Method::Initialize)) => self.initialize(decoded).await,
-            (Sid::Given(sid), method) => match self.server.sessions.get(&Principal::LOCAL, sid) {
-                None => invalid(StatusCode::NOT_FOUND, id, UNKNOWN_SESSION),
-                Some(_) if method == Some(Method::Initialize) => {
-                    let problem =
-                        "this session is initialized already: to open another, send initialize without Mcp-Session-Id";
-                    invalid(StatusCode::BAD_REQUEST, id, problem)
-                }
-                Some(session) => self.in_session(&session, decoded).await,
+        let session = match &self.sid {
+            Sid::Malformed => return invalid(StatusCode::BAD_REQUEST, id, MALFORMED_SID),
+            Sid::Absent => None,
+            Sid::Given(sid) => match self.server.sessions.get(&Principal::LOCAL, sid) {
+                None => return invalid(StatusCode::NOT_FOUND, id, UNKNOWN_SESSION),
+                found => found,
             },
-            (Sid::Absent, _) => match self.server.options.legacy {
+        };
+        let decoded = Decoded::One(Ok(Message::Request(request)));
+        match (session, method) {
+            // No session changes the fault of this one, which admission has.
+            (_, Some(Method::Discover)) => self.modern(decoded).await,
+            (None, Some(Method::Initialize)) => self.initialize(decoded).await,
+            (Some(_), Some(Method::Initialize)) => {
+                let problem =
+                    "this session is initialized already: to open another, send initialize without Mcp-Session-Id";
+                invalid(StatusCode::BAD_REQUEST, id, problem)
+            }
+            (Some(session), _) => self.in_session(&session, decoded).await,
+            (None, _) => match self.server.options.legacy {
                 LegacyMode::Sessions => invalid(StatusCode::BAD_REQUEST, id, NO_SESSION),
                 LegacyMode::Stateless | LegacyMode::Off => self.assumed(decoded).await,
             },

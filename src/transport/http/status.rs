@@ -16,6 +16,6 @@ pub(super) fn of(fault: &Fault, era: Era) -> StatusCode {
         (Fault::NotOpened { .. }, _) => StatusCode::BAD_REQUEST,
         (Fault::MethodNotFound(_), Era::Modern) => StatusCode::NOT_FOUND,
         (Fault::MethodNotFound(_), Era::Legacy) => StatusCode::OK,
-        (Fault::InvalidParams(_) | Fault::Internal { .. }, _) => StatusCode::OK,
+        (Fault::InvalidParams(_) | Fault::UnknownTool(_) | Fault::Internal { .. }, _) => StatusCode::OK,
     }
 }

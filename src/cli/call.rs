@@ -1,0 +1,241 @@
+//! `twodoor call`: one tool from the shell, or what it would run.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use twodoor::core::backend::{Backend, Router};
+use twodoor::core::process;
+use twodoor::protocol::invoke::BoxFuture;
+use twodoor::protocol::json::JsonLimits;
+use twodoor::protocol::{
+    Arguments, Block, Caller, Catalog, ClientCapabilities, Content, Invocation, Invoke as _, Limits, Notice, Outcome,
+    Principal, RawJson, Revision, ToolParts, schema,
+};
+
+use twodoor::surface::did_you_mean;
+
+use super::logging::{self, LogFormat};
+use super::{exit, show};
+
+/// Calls one tool of a surface, or shows what the call would run
+#[derive(clap::Args)]
+#[command(
+    after_help = "Arguments are read by the type that the tool declares: count=5 is a number where count is an integer.\n\n\
+    Examples:\n  twodoor call log count=5 --surface examples/git.yaml\n  \
+    twodoor call log --args '{\"count\": 5}' --surface examples/git.yaml --dry-run\n\n\
+    Exits with 1 if the tool fails."
+)]
+pub(crate) struct Call {
+    /// The tool
+    tool: String,
+    /// Its arguments
+    #[arg(value_name = "KEY=VALUE")]
+    arguments: Vec<String>,
+    /// Its arguments as one JSON object
+    #[arg(long, value_name = "JSON", conflicts_with = "arguments")]
+    args: Option<String>,
+    /// Show the argument vector, the folder and the environment's names, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// The surface file
+    #[arg(long, short, value_name = "SURFACE", default_value = super::DEFAULT_SURFACE)]
+    surface: PathBuf,
+    /// Print one JSON object: the call's result, or the dry run
+    #[arg(long)]
+    json: bool,
+}
+
+impl Call {
+    pub(crate) fn run(self) -> ExitCode {
+        let loaded = match show::load(&self.surface) {
+            Ok(loaded) => loaded,
+            Err(refused) => return refused,
+        };
+        let names: Vec<String> = loaded.parts.tools.iter().map(|tool| tool.name.clone()).collect();
+        let Some(parts) = loaded.parts.tools.iter().find(|tool| tool.name == self.tool).cloned() else {
+            show::error(
+                &format!("the surface has no tool {:?}", self.tool),
+                &meant(&self.tool, &names, "its tools are"),
+            );
+            return exit::usage();
+        };
+        let arguments = match self.read_arguments(&parts) {
+            Ok(arguments) => arguments,
+            Err((problem, remedy)) => {
+                show::error(&problem, &remedy);
+                return exit::usage();
+            }
+        };
+        let router = Router::new(loaded.tools);
+        let Ok(catalog) = Catalog::build(loaded.parts) else { return exit::surface() };
+        if let Some(refused) = misfit(&catalog, &self.tool, &arguments) {
+            return refused;
+        }
+        if self.dry_run { self.show(&router, &arguments) } else { self.carry_out(router, Arc::new(catalog), arguments) }
+    }
+
+    fn read_arguments(&self, tool: &ToolParts) -> Result<Arguments, (String, String)> {
+        let text = match &self.args {
+            Some(text) => text.clone(),
+            None => {
+                let mut object = Map::new();
+                for pair in &self.arguments {
+                    let (key, value) = read_pair(pair, tool)?;
+                    if object.insert(key.clone(), value).is_some() {
+                        return Err((format!("{key} is given twice"), "give each argument once".to_owned()));
+                    }
+                }
+                Value::Object(object).to_string()
+            }
+        };
+        let raw = RawJson::new(Bytes::from(text), &JsonLimits::default()).map_err(|error| {
+            (format!("--args: {error}"), "give one JSON object in quotes, such as '{\"count\": 5}'".to_owned())
+        })?;
+        Arguments::new(raw).ok_or_else(|| {
+            ("--args is not an object".to_owned(), "give one JSON object, such as '{\"count\": 5}'".to_owned())
+        })
+    }
+
+    fn show(&self, router: &Router, arguments: &Arguments) -> ExitCode {
+        let Some(Backend::Command(command)) = router.backend(&self.tool) else { return exit::usage() };
+        let prepared = match command.prepare(arguments) {
+            Ok(prepared) => prepared,
+            Err(refused) => {
+                show::error(&refused.to_string(), "change the arguments");
+                return exit::differs();
+            }
+        };
+        let cwd = prepared.cwd.display().to_string();
+        let argv: Vec<String> =
+            std::iter::once(prepared.program.display().to_string()).chain(prepared.argv.clone()).collect();
+        let input = prepared.input().map(String::from_utf8_lossy);
+        if self.json {
+            show::out(&format!("{:#}\n", json!({ "argv": argv, "cwd": cwd, "env": prepared.env, "stdin": input })));
+        } else {
+            show::out(&format!("argv   {}\ncwd    {cwd}\nenv    {}\n", show::quoted(&argv), prepared.env.join(" ")));
+            if let Some(input) = input {
+                show::out(&format!("stdin  {} bytes\n", input.len()));
+            }
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn carry_out(&self, router: Router, catalog: Arc<Catalog>, arguments: Arguments) -> ExitCode {
+        let _logging = logging::start(LogFormat::Text);
+        let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().enable_all().build() else {
+            return exit::usage();
+        };
+        let Some(tool) = catalog.tool(&self.tool) else { return exit::usage() };
+        let deadline = tool.deadline.unwrap_or(Limits::default().deadline);
+        let invocation = Invocation {
+            tool: tool.name.clone(),
+            catalog: Arc::clone(&catalog),
+            arguments,
+            answers: Vec::new(),
+            state: None,
+            principal: Principal::LOCAL,
+            revision: Revision::MODERN,
+            client: ClientCapabilities::default(),
+        };
+        let outcome = runtime.block_on(async {
+            let _ = process::become_subreaper();
+            let running = router.invoke(invocation, Arc::new(Nobody));
+            tokio::select! {
+                outcome = show::with_progress("running", running) => Some(outcome),
+                () = tokio::time::sleep(deadline) => None,
+                _ = tokio::signal::ctrl_c() => None,
+            }
+        });
+        runtime.block_on(process::settle(process::GRACE));
+        match outcome {
+            Some(Outcome::Complete(content)) => self.print(&content, ExitCode::SUCCESS),
+            Some(Outcome::Failed(content)) => self.print(&content, exit::differs()),
+            Some(Outcome::InputRequired(_)) => {
+                show::error("the tool asks its client something", "call it through a client that can answer");
+                exit::differs()
+            }
+            Some(Outcome::Defect { incident }) => {
+                show::error(&format!("a defect of twodoor, incident {incident:016x}"), "the log above has the cause");
+                exit::differs()
+            }
+            None => {
+                show::error(
+                    "the call was stopped: it took too long or was interrupted",
+                    "narrow it, or raise the tool's timeout",
+                );
+                exit::differs()
+            }
+        }
+    }
+
+    fn print(&self, content: &Content, code: ExitCode) -> ExitCode {
+        let text: Vec<&str> = content.blocks.iter().map(|Block::Text(text)| text.as_str()).collect();
+        let failed = code != ExitCode::SUCCESS;
+        if self.json {
+            let result = json!({ "isError": failed, "text": text.join("\n"), "structuredContent": content.structured });
+            show::out(&format!("{result:#}\n"));
+        } else {
+            let text = text.join("\n");
+            let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+            if failed { show::err(&format!("{text}{end}")) } else { show::out(&format!("{text}{end}")) }
+        }
+        code
+    }
+}
+
+/// Reads `key=value` by the type that the tool's schema gives the key.
+fn read_pair(pair: &str, tool: &ToolParts) -> Result<(String, Value), (String, String)> {
+    let Some((key, text)) = pair.split_once('=') else {
+        return Err((
+            format!("{pair:?} is no argument"),
+            "write key=value, or give all of them with --args".to_owned(),
+        ));
+    };
+    let properties = tool.input_schema.get("properties").and_then(|p| p.as_object()).unwrap_or_default();
+    let Some((_, property)) = properties.iter().find(|(name, _)| name == key) else {
+        let names: Vec<String> = properties.iter().map(|(name, _)| name.clone()).collect();
+        return Err((format!("{} has no argument {key:?}", tool.name), meant(key, &names, "its arguments are")));
+    };
+    let value = match property.get("type").and_then(|t| t.as_str()) {
+        Some("string") => Value::String(text.to_owned()),
+        Some(kind) => serde_json::from_str(text)
+            .map_err(|_| (format!("{key}={text} is no {kind}"), format!("give {key} as JSON of type {kind}")))?,
+        None => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())),
+    };
+    Ok((key.to_owned(), value))
+}
+
+fn misfit(catalog: &Catalog, tool: &str, arguments: &Arguments) -> Option<ExitCode> {
+    let value: Value = arguments.text().parse().unwrap_or_default();
+    let violations = catalog.tool(tool)?.input.violations(&value);
+    if violations.is_empty() {
+        return None;
+    }
+    show::error(&format!("the arguments do not fit:\n{}", schema::explain(&violations)), "correct them and call again");
+    Some(exit::usage())
+}
+
+/// The name that was probably meant, else all of them.
+fn meant(typed: &str, names: &[String], all: &str) -> String {
+    match did_you_mean(typed, names.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean {name}?"),
+        None if names.is_empty() => "it takes none".to_owned(),
+        None => format!("{all} {}", names.join(", ")),
+    }
+}
+
+/// The shell hears no notices.
+struct Nobody;
+
+impl Caller for Nobody {
+    fn notify(&self, _: Notice) {}
+    fn is_gone(&self) -> bool {
+        false
+    }
+    fn gone(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+}

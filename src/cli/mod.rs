@@ -1,0 +1,87 @@
+//! The command line: one file a subcommand, each of which builds what it needs and maps results to exit codes.
+
+mod call;
+mod check;
+mod completions;
+mod digest;
+mod logging;
+mod probe;
+mod serve;
+mod show;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+/// What a command ended with, beyond success.
+pub(crate) mod exit {
+    use std::process::ExitCode;
+
+    /// Something differs, or a tool failed.
+    pub(crate) fn differs() -> ExitCode {
+        ExitCode::from(1)
+    }
+    /// The command was called wrongly, or cannot tell.
+    pub(crate) fn usage() -> ExitCode {
+        ExitCode::from(2)
+    }
+    /// A surface file is refused.
+    pub(crate) fn surface() -> ExitCode {
+        ExitCode::from(3)
+    }
+    /// An address cannot be listened on.
+    pub(crate) fn listen() -> ExitCode {
+        ExitCode::from(5)
+    }
+}
+
+/// The surface file that a command reads where none is named.
+const DEFAULT_SURFACE: &str = "surface.yaml";
+
+#[derive(Parser)]
+#[command(
+    name = "twodoor",
+    version,
+    about = "Serves the command-line tools you declare to every MCP client, of either era, over stdio and HTTP",
+    after_help = "A surface file declares tools as argument vectors, never as shell lines:\n\n  \
+        surface: hello\n  version: 1.0.0\n  tools:\n    greet:\n      description: Says hello to somebody.\n      read_only: true\n      \
+        args:\n        name: { type: string, required: true }\n      run: [echo, \"hello {name}\"]\n\n\
+        Then: twodoor check hello.yaml, twodoor call greet name=you --surface hello.yaml, twodoor serve hello.yaml.\n\n\
+        Exit codes: 0 done, 1 different or failed, 2 wrong usage or cannot tell, 3 surface refused, 5 cannot listen.\n\
+        Logs go to standard error; TWODOOR_LOG sets what is logged (error, warn, info, debug, or a filter)."
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    Check(check::Check),
+    Call(call::Call),
+    Digest(digest::Digest),
+    Probe(probe::Probe),
+    Completions(completions::Completions),
+}
+
+/// A surface file to read.
+#[derive(clap::Args)]
+struct SurfaceFile {
+    /// The surface file
+    #[arg(value_name = "SURFACE", default_value = DEFAULT_SURFACE)]
+    path: PathBuf,
+}
+
+/// Reads the command line and does what it says.
+pub(crate) fn run() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Serve(serve) => serve.run(),
+        Command::Check(check) => check.run(),
+        Command::Call(call) => call.run(),
+        Command::Digest(digest) => digest.run(),
+        Command::Probe(probe) => probe.run(),
+        Command::Completions(completions) => completions.run(Arguments::command()),
+    }
+}

@@ -1,0 +1,95 @@
+//! Writing to people and to programs: standard output and standard error, which may be closed.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use twodoor::surface::{LoadedSurface, Problems, Surface, render};
+
+/// Writes to standard output. A reader that has gone away is not an error.
+pub(crate) fn out(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+/// Writes to standard error.
+pub(crate) fn err(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Says what is wrong and how to mend it.
+pub(crate) fn error(problem: &str, remedy: &str) {
+    err(&format!("error: {problem}\n  help: {remedy}\n"));
+}
+
+/// Whether standard error takes colour.
+pub(crate) fn colour_on_stderr() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// Whether standard output takes colour.
+pub(crate) fn colour_on_stdout() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// Loads a surface; if it is refused, every problem is shown on standard error and the exit code is given back.
+pub(crate) fn load(path: &Path) -> Result<LoadedSurface, ExitCode> {
+    Surface::load(path).map_err(|problems| {
+        problems_on_stderr(&problems);
+        super::exit::surface()
+    })
+}
+
+/// Shows problems to a person.
+pub(crate) fn problems_on_stderr(problems: &Problems) {
+    err(&render(problems, colour_on_stderr()));
+}
+
+/// Waits for something and, on a terminal, counts the seconds once it takes more than one.
+pub(crate) async fn with_progress<T>(doing: &str, work: impl Future<Output = T>) -> T {
+    let terminal = std::io::stderr().is_terminal();
+    let mut work = std::pin::pin!(work);
+    let mut seconds = 0u32;
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => {
+                if terminal && seconds > 0 {
+                    err("\r\x1b[K");
+                }
+                return done;
+            }
+            () = tokio::time::sleep(std::time::Duration::from_secs(1)) => {
+                seconds += 1;
+                if terminal {
+                    err(&format!("\r{doing}, {seconds} s"));
+                }
+            }
+        }
+    }
+}
+
+/// An argument vector as a person would type it.
+pub(crate) fn quoted(argv: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    let quote = |element: &String| {
+        if !element.is_empty() && element.chars().all(plain) {
+            element.clone()
+        } else {
+            format!("'{}'", element.replace('\'', "'\\''"))
+        }
+    };
+    argv.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn an_argument_vector_is_shown_as_a_shell_would_read_it() {
+        let argv = ["git", "log", "", "a b", "it's", "--max-count=20", "$(id)"].map(str::to_owned);
+        assert_eq!(quoted(&argv), r"git log '' 'a b' 'it'\''s' --max-count=20 '$(id)'");
+    }
+}

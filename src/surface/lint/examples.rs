@@ -1,0 +1,92 @@
+//! What the tests of rules are written with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::surface::load::{self, Host};
+use crate::surface::problem::{Findings, Problems, Rule};
+use crate::surface::source::Source;
+
+/// A surface with one tool, `show`, of which more is said from line 6 on; it runs `ls` unless told otherwise.
+pub(super) fn tool(more: &str) -> String {
+    let run = if more.contains("run: ") || more.contains("run:\n") { "" } else { "run: [ls]" };
+    let lines = more.lines().chain([run]).filter(|l| !l.is_empty()).map(|line| format!("    {line}\n"));
+    format!("surface: s\nversion: 1.0.0\ntools:\n  show:\n    description: Shows.\n{}", lines.collect::<String>())
+}
+
+/// A surface of that name with tools of those names.
+pub(super) fn named(surface: &str, tools: &[&str]) -> String {
+    let tools = tools.iter().map(|name| format!("  {name}: {{description: Shows., run: [ls]}}\n"));
+    format!("surface: {surface}\nversion: 1.0.0\ntools:\n{}", tools.collect::<String>())
+}
+
+/// All problems of a surface, warnings included.
+pub(super) fn problems(yaml: &str) -> Problems {
+    problems_in(Path::new("/"), yaml)
+}
+
+fn problems_in(folder: &Path, yaml: &str) -> Problems {
+    let findings = Findings::new(Source::new("surface.yaml".into(), yaml.to_owned()));
+    match load::examine(findings, &Host::new(folder.to_owned())) {
+        Ok(loaded) => loaded.warnings,
+        Err(problems) => problems,
+    }
+}
+
+fn assert_breaks(problems: &Problems, rule: Rule, yaml: &str) {
+    let found = problems.list().iter().find(|p| p.rule == rule.id);
+    let found = found.unwrap_or_else(|| panic!("{} is not reported for\n{yaml}\nbut\n{problems}", rule.id));
+    assert_eq!(found.severity, rule.severity);
+    assert!(!found.message.is_empty() && !found.remedy.is_empty() && found.end_column > found.column, "{found:?}");
+}
+
+fn assert_keeps(problems: &Problems, rule: Rule, yaml: &str) {
+    assert!(problems.list().iter().all(|p| p.rule != rule.id), "{problems}\nfor\n{yaml}");
+}
+
+pub(super) fn breaks(rule: Rule, yaml: &str) {
+    assert_breaks(&problems(yaml), rule, yaml);
+}
+
+pub(super) fn keeps(rule: Rule, yaml: &str) {
+    assert_keeps(&problems(yaml), rule, yaml);
+}
+
+pub(super) fn breaks_in(folder: &Folder, rule: Rule, yaml: &str) {
+    assert_breaks(&problems_in(&folder.0, yaml), rule, yaml);
+}
+
+pub(super) fn keeps_in(folder: &Folder, rule: Rule, yaml: &str) {
+    assert_keeps(&problems_in(&folder.0, yaml), rule, yaml);
+}
+
+/// A folder for one test, removed at its end.
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    pub(super) fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("twodoor-lint-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder.canonicalize().unwrap())
+    }
+
+    pub(super) fn make(&self, path: &str) {
+        fs::create_dir_all(self.0.join(path)).unwrap();
+    }
+
+    pub(super) fn file(&self, path: &str, text: &str, mode: u32) {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::write(self.0.join(path), text).unwrap();
+        fs::set_permissions(self.0.join(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    pub(super) fn link(&self, to: &str, path: &str) {
+        std::os::unix::fs::symlink(to, self.0.join(path)).unwrap();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,164 @@
+//! The rules that surface files are held to: one file each, with its examples as a test below it.
+//!
+//! A rule is a `RULE` and either a `check` over the whole file, listed in [`CHECKS`], or a function
+//! that reading calls where it meets the matter. To add one: a file, its line in [`rules`], and,
+//! for a check, its line in [`CHECKS`].
+
+pub(super) mod argument_as;
+pub(super) mod argument_name;
+pub(super) mod arguments_twice;
+pub(super) mod backend;
+pub(super) mod braces;
+pub(super) mod cap;
+mod contradiction;
+mod default_value;
+pub(super) mod duration;
+mod dynamic_script;
+pub(super) mod env_name;
+#[cfg(test)]
+mod examples;
+pub(super) mod exit_code;
+mod folder;
+pub(super) mod hidden_characters;
+mod long_text;
+mod missing_description;
+pub(super) mod missing_key;
+mod no_tools;
+mod old_dialect;
+mod option_value;
+mod output_schema;
+mod portable_name;
+mod program;
+mod program_placeholder;
+mod reserved_name;
+mod secret_header;
+mod secret_literal;
+mod similar_names;
+pub(super) mod stdin_argument;
+mod surface_name;
+mod tool_count;
+mod two_placeholders;
+pub(super) mod unknown_key;
+mod unknown_placeholder;
+mod unused_argument;
+pub(super) mod value_kind;
+mod version;
+
+use super::file::SurfaceFile;
+use super::problem::{Findings, Rule};
+use super::resolve::Resolved;
+use super::{source, tree};
+
+/// The checks over a whole file.
+const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
+    contradiction::check,
+    default_value::check,
+    dynamic_script::check,
+    long_text::check,
+    missing_description::check,
+    no_tools::check,
+    old_dialect::check,
+    option_value::check,
+    output_schema::check,
+    portable_name::check,
+    program_placeholder::check,
+    reserved_name::check,
+    secret_header::check,
+    secret_literal::check,
+    similar_names::check,
+    stdin_argument::check,
+    surface_name::check,
+    tool_count::check,
+    two_placeholders::check,
+    unknown_placeholder::check,
+    unused_argument::check,
+    version::check,
+];
+
+/// Runs every check.
+pub(super) fn check(file: &SurfaceFile<'_>, resolved: &Resolved, findings: &mut Findings) {
+    for check in CHECKS {
+        check(file, findings);
+    }
+    folder::check(file, resolved, findings);
+    program::check(file, resolved, findings);
+}
+
+/// Every rule on surface files but those that hold for every catalog, however it was made.
+pub fn rules() -> Vec<Rule> {
+    vec![
+        source::UNREADABLE,
+        source::KIND,
+        source::SIZE,
+        source::MODE,
+        source::LINK,
+        source::UTF8,
+        hidden_characters::RULE,
+        tree::SYNTAX,
+        tree::DOCUMENT,
+        tree::DUPLICATE,
+        tree::TAG,
+        tree::MERGE,
+        tree::ALIAS,
+        tree::KEY,
+        tree::NUMBER,
+        tree::TOO_DEEP,
+        tree::TOO_LARGE,
+        unknown_key::RULE,
+        missing_key::RULE,
+        value_kind::RULE,
+        surface_name::RULE,
+        reserved_name::RULE,
+        version::RULE,
+        no_tools::RULE,
+        tool_count::RULE,
+        portable_name::RULE,
+        similar_names::RULE,
+        missing_description::RULE,
+        long_text::RULE,
+        contradiction::RULE,
+        argument_name::RULE,
+        argument_as::RULE,
+        arguments_twice::RULE,
+        default_value::RULE,
+        unused_argument::RULE,
+        secret_header::RULE,
+        output_schema::RULE,
+        old_dialect::RULE,
+        backend::RULE,
+        braces::RULE,
+        unknown_placeholder::RULE,
+        two_placeholders::RULE,
+        program_placeholder::RULE,
+        dynamic_script::RULE,
+        option_value::RULE,
+        program::RULE,
+        folder::RULE,
+        env_name::RULE,
+        secret_literal::RULE,
+        stdin_argument::RULE,
+        duration::RULE,
+        cap::RULE,
+        exit_code::RULE,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::surface::problem::Severity;
+
+    #[test]
+    fn every_rule_has_a_name_of_its_own_and_stands_in_the_reference() {
+        let reference = include_str!("../../../docs/surface-file.md");
+        let mut seen = HashSet::new();
+        for rule in rules() {
+            assert!(seen.insert(rule.id), "{} stands twice", rule.id);
+            let severity = if rule.severity == Severity::Error { "error" } else { "warning" };
+            let row = format!("| `{}` | {severity} | {} |", rule.id, rule.text);
+            assert!(reference.contains(&row), "docs/surface-file.md lacks the line\n{row}");
+        }
+    }
+}

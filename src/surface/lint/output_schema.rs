@@ -1,0 +1,34 @@
+//! A schema for results needs results that are data.
+
+use crate::surface::declaration::Output;
+use crate::surface::file::SurfaceFile;
+use crate::surface::problem::{Findings, Rule};
+
+pub(crate) const RULE: Rule = Rule::error("output-schema", "`outputSchema` stands beside `output: json`");
+
+pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
+    for tool in &file.tools {
+        let Some(schema) = tool.output_schema else { continue };
+        let said = tool.output.as_ref().map(|output| output.value);
+        // A value of `output` that could not be read was reported.
+        let unread = said.is_none() && tool.node.get("output").is_some();
+        if said != Some(Output::Json) && !unread {
+            let message = format!("{:?} promises data by its outputSchema, but its output is text", tool.name.value);
+            let remedy = "write `output: json` if the program prints one JSON value, or leave the schema out";
+            findings.report(&RULE, schema.key.span, message, remedy);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::examples::{breaks, keeps, tool};
+
+    #[test]
+    fn a_schema_for_text_is_refused() {
+        breaks(super::RULE, &tool("outputSchema: {type: object}"));
+        breaks(super::RULE, &tool("outputSchema: {type: object}\noutput: text"));
+        keeps(super::RULE, &tool("outputSchema: {type: object}\noutput: json"));
+        keeps(super::RULE, &tool("output: json"));
+    }
+}

@@ -1,0 +1,61 @@
+//! Problems as people read them: the place, the line, what is marked in it, and the remedy.
+
+use annotate_snippets::renderer::DecorStyle;
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use super::problem::{Problem, Problems, Severity};
+
+/// Longest line that is shown; a longer one is named by its place alone.
+const LINE_BYTES: usize = 500;
+
+/// The problems as text, each with its line, and a count at the end; empty if there is none.
+pub fn render(problems: &Problems, colour: bool) -> String {
+    if problems.is_empty() {
+        return String::new();
+    }
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.decor_style(DecorStyle::Ascii);
+    let mut out = String::new();
+    for problem in problems.list() {
+        out.push_str(&renderer.render(&[group(problem, problems)]));
+        out.push_str("\n\n");
+    }
+    out.push_str(&summary(problems));
+    out
+}
+
+fn group<'p>(problem: &'p Problem, problems: &'p Problems) -> Group<'p> {
+    let level = if problem.severity == Severity::Error { Level::ERROR } else { Level::WARNING };
+    let path = problem.file.display().to_string();
+    let title = level.primary_title(problem.message.as_str()).id(problem.rule);
+    let (_, start, line) = problems.source.line(problem.bytes.start);
+    let place = problem.bytes.start.saturating_sub(start)..problem.bytes.end.saturating_sub(start);
+    let group = if line.is_empty() || line.len() > LINE_BYTES {
+        title.element(Origin::path(path).line(problem.line).char_column(problem.column))
+    } else {
+        let snippet = Snippet::source(line).line_start(problem.line).path(path);
+        title.element(snippet.annotation(AnnotationKind::Primary.span(place)))
+    };
+    let group = group.element(Level::HELP.message(problem.remedy.as_str()));
+    match &problem.suggestion {
+        Some(meant) => group.element(Level::HELP.message(format!("did you mean {meant}?"))),
+        None => group,
+    }
+}
+
+fn summary(problems: &Problems) -> String {
+    let count = |severity| problems.list().iter().filter(|p| p.severity == severity).count();
+    let of = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+    let mut parts = Vec::new();
+    if errors > 0 {
+        parts.push(of(errors, "error"));
+    }
+    if warnings > 0 {
+        parts.push(of(warnings, "warning"));
+    }
+    if problems.dropped() > 0 {
+        parts.push(format!("{} more not shown", problems.dropped()));
+    }
+    format!("{}\n", parts.join(", "))
+}

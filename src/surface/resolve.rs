@@ -1,0 +1,184 @@
+//! Names in a surface file made into absolute paths of this machine.
+//!
+//! Promises: a path that comes out exists, has its links resolved where it confines something, and
+//! was compared by its parts, never as text. Nothing here is chosen by a caller of a tool.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+use super::file::{SurfaceFile, ToolEntry};
+use super::problem::did_you_mean;
+use super::source::check_modes;
+use super::template;
+
+/// What the paths of a surface are resolved against.
+#[derive(Debug, Clone)]
+pub(crate) struct Host {
+    /// The file's folder.
+    folder: PathBuf,
+    /// Where programs are searched for, in order.
+    search: Vec<PathBuf>,
+}
+
+impl Host {
+    /// The file's folder on this machine; programs are searched for as this process would.
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        let search = std::env::var_os("PATH").unwrap_or_default();
+        // An empty or relative entry means the current folder, which whoever starts the server chooses.
+        let search = std::env::split_paths(&search).filter(|entry| entry.is_absolute()).collect();
+        Self { folder, search }
+    }
+}
+
+/// Why a name does not resolve.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub(crate) message: String,
+    pub(crate) remedy: String,
+    pub(crate) suggestion: Option<String>,
+}
+
+fn fault<T>(message: String, remedy: &str) -> Result<T, Fault> {
+    Err(Fault { message, remedy: remedy.to_owned(), suggestion: None })
+}
+
+/// A surface's paths.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) root: Result<PathBuf, Fault>,
+    /// One for each tool, in their order.
+    pub(crate) tools: Vec<ResolvedTool>,
+}
+
+/// A tool's paths; `None` where nothing was said, or nothing can be said without a root.
+#[derive(Debug)]
+pub(crate) struct ResolvedTool {
+    pub(crate) cwd: Option<Result<PathBuf, Fault>>,
+    pub(crate) program: Option<Result<PathBuf, Fault>>,
+}
+
+/// Resolves all paths of a file.
+pub(crate) fn resolve(file: &SurfaceFile<'_>, host: &Host) -> Resolved {
+    let said = file.root.as_ref().map_or(".", |root| root.value.as_str());
+    let root = folder(&host.folder, said);
+    let tools = file.tools.iter().map(|tool| resolve_tool(tool, root.as_deref().ok(), host)).collect();
+    Resolved { root, tools }
+}
+
+fn resolve_tool(tool: &ToolEntry<'_>, root: Option<&Path>, host: &Host) -> ResolvedTool {
+    let cwd = tool.cwd.as_ref().and_then(|cwd| Some(beneath(root?, &cwd.value)));
+    let program = tool.run.first().and_then(|first| match first {
+        super::file::ElementEntry::One(program) => template::literal(&program.value),
+        super::file::ElementEntry::Group(_) => None,
+    });
+    ResolvedTool { cwd, program: program.and_then(|name| find_program(name, root, host)) }
+}
+
+fn folder(base: &Path, said: &str) -> Result<PathBuf, Fault> {
+    let remedy = "name a folder that exists; a relative one starts at the surface file's folder";
+    let Ok(path) = fs::canonicalize(base.join(said)) else {
+        return fault(format!("there is no folder {said:?}"), remedy);
+    };
+    if path.is_dir() { Ok(path) } else { fault(format!("{said:?} is not a folder"), remedy) }
+}
+
+/// A folder beneath the root, links resolved.
+fn beneath(root: &Path, said: &str) -> Result<PathBuf, Fault> {
+    let path = folder(root, said)?;
+    let written_outside =
+        Path::new(said).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir));
+    if written_outside || !path.starts_with(root) {
+        let remedy = "name a folder beneath `root`, relative to it and without `..`, or widen `root`";
+        return fault(format!("{said:?} leads out of the root"), remedy);
+    }
+    Ok(path)
+}
+
+/// The absolute path of a program. `None` for a relative one without a root, which is reported instead.
+fn find_program(name: &str, root: Option<&Path>, host: &Host) -> Option<Result<PathBuf, Fault>> {
+    let path = Path::new(name);
+    if name.is_empty() || path.components().any(|part| part == Component::ParentDir) {
+        let remedy = "name it absolutely, beneath `root`, or by its bare name, which is searched for";
+        return Some(fault(format!("{name:?} is not a program's name"), remedy));
+    }
+    if path.is_absolute() {
+        return Some(check_program(path, name));
+    }
+    if name.contains('/') {
+        let root = root?;
+        let whole = root.join(path.components().collect::<PathBuf>());
+        let inside = fs::canonicalize(&whole).map_or(true, |resolved| resolved.starts_with(root));
+        if !inside {
+            return Some(fault(format!("{name:?} is a link out of the root"), "name the program itself, absolutely"));
+        }
+        return Some(check_program(&whole, name));
+    }
+    let candidates = host.search.iter().map(|folder| folder.join(name)).filter(|path| path.is_file());
+    let mut refused = None;
+    for candidate in candidates {
+        match check_program(&candidate, name) {
+            Ok(path) => return Some(Ok(path)),
+            Err(fault) => refused = refused.or(Some(fault)),
+        }
+    }
+    let suggestion = || did_you_mean(name, names(&host.search).iter().map(String::as_str));
+    Some(Err(refused.unwrap_or_else(|| Fault {
+        message: format!("no program {name:?} is found in PATH"),
+        remedy: "install it, or name it absolutely".to_owned(),
+        suggestion: suggestion(),
+    })))
+}
+
+/// Names of programs, for a suggestion.
+fn names(search: &[PathBuf]) -> Vec<String> {
+    /// Enough for what is usually installed; a suggestion is not worth more.
+    const NAMES: usize = 5000;
+    let entries = search.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+    entries.take(NAMES).filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+/// Whether a file can be run, and only by those who may replace it.
+fn check_program(path: &Path, name: &str) -> Result<PathBuf, Fault> {
+    let Ok(resolved) = fs::canonicalize(path) else {
+        return fault(format!("there is no program {name:?}"), "install it, or correct its path");
+    };
+    let metadata = match fs::metadata(&resolved) {
+        Ok(metadata) if metadata.is_file() => metadata,
+        _ => return fault(format!("{name:?} is not a file"), "name the program, not its folder"),
+    };
+    if !is_executable(&metadata) {
+        return fault(format!("{name:?} is not executable"), "run `chmod +x` on it");
+    }
+    let folder = resolved.parent().unwrap_or(Path::new("/"));
+    if let Err((message, remedy)) = check_modes(&metadata, folder) {
+        return fault(format!("{name:?}: {message}"), &remedy);
+    }
+    if is_script_without_interpreter(&resolved) {
+        let remedy = "begin it with a line such as #!/bin/sh: without one only a shell would run it";
+        return fault(format!("{name:?} is a script without a first line that names its interpreter"), remedy);
+    }
+    // The name that was found, not what a link of it leads to: one binary may serve many names.
+    let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());
+    Ok(folder.map_or(resolved, |folder| folder.join(path.file_name().unwrap_or(OsStr::new(name)))))
+}
+
+#[cfg(unix)]
+fn is_executable(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    metadata.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &fs::Metadata) -> bool {
+    true
+}
+
+fn is_script_without_interpreter(path: &Path) -> bool {
+    let mut start = Vec::new();
+    // What may be run but not read is left to the kernel.
+    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut start));
+    let is_text = start.iter().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | 0x20..=0x7e));
+    cfg!(unix) && read.is_ok() && is_text && !start.starts_with(b"#!")
+}

@@ -1,0 +1,8 @@
+//! Plays the transcripts of `tests/wire/`: reads them, serves a small world, carries the lines each way.
+
+pub(crate) mod http;
+pub(crate) mod lines;
+pub(crate) mod memory;
+pub(crate) mod play;
+pub(crate) mod transcript;
+pub(crate) mod world;
