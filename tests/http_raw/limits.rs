@@ -26,6 +26,16 @@ fn long(length: usize) -> Request {
     Request::post(&padded).header("MCP-Protocol-Version", common::MODERN).header("Mcp-Method", "tools/list")
 }
 
+/// A client whose body has its room and is not sent yet, and the body.
+fn with_room(server: &Server, length: usize) -> (Client, Vec<u8>) {
+    let (head, body) = parts(server, &long(length).header("Expect", "100-continue"));
+    let mut client = server.connect();
+    client.send(&head);
+    // The room is taken before the body is asked for.
+    assert_eq!(client.line_now(), "HTTP/1.1 100 Continue");
+    (client, body)
+}
+
 #[track_caller]
 fn until(server: &Server, status: u16, request: &Request) {
     let began = Instant::now();
@@ -40,7 +50,7 @@ fn until(server: &Server, status: u16, request: &Request) {
 
 #[test]
 fn a_head_that_does_not_arrive_in_time_ends_the_connection() {
-    let server = Server::with_limits(Limits { header_time: Duration::from_millis(200), ..Limits::default() });
+    let server = Server::with_limits(Limits { header_time: Duration::from_millis(500), ..Limits::default() });
     let mut nothing = server.connect();
     let mut half = server.connect();
     half.send(b"POST /mcp HTTP/1.1\r\nHost: loc");
@@ -71,7 +81,7 @@ fn bytes_that_drip_do_not_win_time_for_a_head() {
 
 #[test]
 fn a_kept_connection_may_rest_longer_than_a_head_may_take() {
-    let limits = Limits { header_time: Duration::from_millis(200), ..Limits::default() };
+    let limits = Limits { header_time: Duration::from_millis(500), ..Limits::default() };
     let server = Server::with_limits(limits);
     let mut resting = server.connect();
     resting.send(&list().bytes(&server));
@@ -95,7 +105,7 @@ fn a_kept_connection_may_rest_longer_than_a_head_may_take() {
 
 #[test]
 fn a_connection_that_rests_too_long_is_closed() {
-    let server = Server::with_limits(Limits { socket_idle: Duration::from_millis(100), ..Limits::default() });
+    let server = Server::with_limits(Limits { socket_idle: Duration::from_millis(500), ..Limits::default() });
     let mut client = server.connect();
     for _ in 0..3 {
         client.send(&list().bytes(&server));
@@ -121,7 +131,7 @@ fn five_hundred_half_heads_are_reaped_while_others_are_served() {
 
 #[test]
 fn a_body_that_does_not_arrive_in_time_is_408_and_its_room_is_given_back() {
-    let limits = Limits { body_time: Duration::from_millis(200), bodies: 8 * 1024, ..Limits::default() };
+    let limits = Limits { body_time: Duration::from_millis(500), bodies: 8 * 1024, ..Limits::default() };
     let server = Server::with_limits(limits);
     for sent in [0, 1, 3000] {
         let (head, body) = parts(&server, &long(6000));
@@ -151,11 +161,9 @@ fn a_body_slower_than_its_least_rate_is_408_before_its_time_is_over() {
 #[test]
 fn a_body_that_stops_half_way_gives_its_room_back_when_its_client_goes() {
     let server = Server::with_limits(Limits { bodies: 8 * 1024, ..Limits::default() });
-    let (head, body) = parts(&server, &long(6000));
-    let mut client = server.connect();
-    client.send(&head);
+    let (mut client, body) = with_room(&server, 6000);
     client.send(&body[..10]);
-    until(&server, 503, &long(6000));
+    assert_eq!(server.ask(&long(6000)).status, 503);
     drop(client);
     until(&server, 200, &long(6000));
 }
@@ -163,11 +171,8 @@ fn a_body_that_stops_half_way_gives_its_room_back_when_its_client_goes() {
 #[test]
 fn bodies_beyond_the_shared_room_are_503_and_the_room_is_given_back() {
     let server = Server::with_limits(Limits { bodies: 8 * 1024, ..Limits::default() });
-    let (head, body) = parts(&server, &long(6000));
-    let mut first = server.connect();
-    first.send(&head);
+    let (mut first, body) = with_room(&server, 6000);
     first.send(&body[..10]);
-    until(&server, 503, &long(6000));
     let refused = server.ask(&long(6000));
     assert_eq!(refused.status, 503);
     assert!(refused.header("retry-after").is_some());

@@ -208,7 +208,7 @@ fn a_thousand_sessions_are_held_and_one_more_is_503() {
 
 #[test]
 fn a_session_that_nobody_uses_expires_and_one_in_use_does_not() {
-    let limits = Limits { sessions: 3, session_idle: Duration::from_millis(200), ..Limits::default() };
+    let limits = Limits { sessions: 3, session_idle: Duration::from_secs(1), ..Limits::default() };
     let server = Server::with_limits(limits);
     let unused = server.session(NEWEST_LEGACY);
     let (listened, calling) = (server.session(NEWEST_LEGACY), server.session(NEWEST_LEGACY));
