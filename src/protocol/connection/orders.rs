@@ -3,6 +3,8 @@
 //! Each event is applied to the machine and to a model that says what must come out: nothing
 //! else may. What the machine promises is also checked on its own, without the model.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -425,7 +427,8 @@ const BATCHES: [Event; 6] =
 
 #[test]
 fn in_every_order_of_8_events_a_request_gets_at_most_one_answer_and_its_own() {
-    all_orders(Era::Modern, ONE_ID, 8);
+    all_orders(Era::Legacy, ONE_ID, 8);
+    all_orders(Era::Modern, ONE_ID, 5);
 }
 
 #[test]
@@ -464,10 +467,11 @@ fn events(most: usize) -> impl Strategy<Value = Vec<Event>> {
 }
 
 fn play(era: Era, order: &[Event]) -> Result<(), String> {
-    let fixture = Fixture::new(era);
+    static FIXTURES: LazyLock<[Fixture; 2]> = LazyLock::new(|| [Era::Legacy, Era::Modern].map(Fixture::new));
+    let fixture = &FIXTURES[usize::from(era == Era::Modern)];
     let mut world = fixture.world.clone();
     let batches = era == Era::Legacy;
-    order.iter().filter(|e| batches || **e != Event::Batch).try_for_each(|event| world.apply(&fixture, *event))
+    order.iter().filter(|e| batches || **e != Event::Batch).try_for_each(|event| world.apply(fixture, *event))
 }
 
 proptest! {
