@@ -103,7 +103,7 @@ pub enum Output {
         /// Whether nothing will answer the arrival any more.
         silent: bool,
     },
-    /// The peer sends nothing but rubbish: end the connection.
+    /// The peer sends nothing but rubbish: end the connection. Nothing that arrives after this is served.
     Overrun,
 }
 
@@ -122,7 +122,8 @@ pub struct Connection {
     batches: HashMap<Arrival, Batch>,
     outputs: VecDeque<Output>,
     rubbish: Rubbish,
-    closed: bool,
+    /// Whether what arrives is read no more.
+    deaf: bool,
 }
 
 #[derive(Debug, Default)]
@@ -159,7 +160,7 @@ impl Connection {
             batches: HashMap::new(),
             outputs: VecDeque::new(),
             rubbish: Rubbish::default(),
-            closed: false,
+            deaf: false,
         }
     }
 
@@ -189,7 +190,7 @@ impl Connection {
     pub fn handle_message(&mut self, now: Moment, decoded: Decoded, mirror: Option<&Mirror>) -> Arrival {
         self.arrivals += 1;
         let arrival = Arrival(self.arrivals);
-        if self.closed {
+        if self.deaf {
             return arrival;
         }
         if let Decoded::One(Err(malformed)) = decoded {
@@ -245,7 +246,7 @@ impl Connection {
 
     /// The peer is gone: every call is cancelled and nothing is answered any more.
     pub fn handle_closed(&mut self) {
-        self.closed = true;
+        self.deaf = true;
         let mut calls: Vec<(CallId, Arrival)> = self.exchanges.drain().map(|(call, e)| (call, e.arrival)).collect();
         calls.sort_unstable();
         self.by_id.clear();
@@ -267,6 +268,7 @@ impl Connection {
     fn handle_rubbish(&mut self, now: Instant, arrival: Arrival, malformed: Malformed) {
         self.rubbish.in_row += 1;
         if self.rubbish.in_row >= BAD_LINES_AT_MOST {
+            self.deaf = true;
             self.outputs.push_back(Output::Overrun);
             return;
         }

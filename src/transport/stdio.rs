@@ -21,6 +21,9 @@ use crate::protocol::{Arrival, Decoded, Fault, Malformed, Principal};
 /// Bytes asked for in one read.
 const READ_BYTES: usize = 64 * 1024;
 
+/// Bytes that may wait for a peer that does not read: beyond them we stop reading, and progress is not told.
+const WAITING_BYTES: usize = 1024 * 1024;
+
 /// How long calls may take to stop once they are cancelled at the end.
 const STOP_TIME: Duration = Duration::from_secs(6);
 
@@ -158,7 +161,9 @@ impl Sink for Lane {
         }
     }
     fn notify(&self, _: Arrival, message: Bytes) {
-        self.outgoing.push(&message);
+        if !self.outgoing.is_full() {
+            self.outgoing.push(&message);
+        }
     }
     fn silence(&self, _: Arrival) {}
     fn overrun(&self) {
@@ -209,15 +214,21 @@ impl Outgoing {
         self.lock().corked = true;
     }
 
-    /// Lets the queue flow again; writes what is queued unless another is writing.
+    fn is_full(&self) -> bool {
+        self.lock().bytes.len() > WAITING_BYTES
+    }
+
+    /// Lets the queue flow again: writes what is queued, or waits until another has written enough of it.
     fn uncork(&self, output: &mut std::fs::File) {
         let mut queue = self.lock();
         queue.corked = false;
-        if queue.writing {
-            self.changed.notify_all();
-        } else {
+        if !queue.writing {
             drop(self.write(queue, output));
+            return;
         }
+        self.changed.notify_all();
+        let full = |queue: &mut Queue| queue.bytes.len() > WAITING_BYTES && !queue.broken;
+        drop(self.changed.wait_while(queue, full));
     }
 
     fn is_overrun(&self) -> bool {
@@ -229,6 +240,7 @@ impl Outgoing {
         queue.writing = true;
         while !queue.bytes.is_empty() && !queue.broken {
             let bytes = queue.bytes.split();
+            self.changed.notify_all();
             drop(queue);
             let written = output.write_all(&bytes);
             queue = self.lock();

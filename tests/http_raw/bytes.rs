@@ -223,7 +223,7 @@ fn only_continue_can_be_expected_and_the_guard_comes_first() {
 fn other_protocols_are_refused_or_closed() {
     let server = Server::new();
     let tls = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03random-random-random-random-rand\x00\x00\x00\r\n\r\n";
-    let random: Vec<u8> = (0..4096u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let random: Vec<u8> = (0..1024u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()).collect();
     for bytes in [
         &tls[..],
         b"SSH-2.0-OpenSSH_9.6\r\n",

@@ -73,7 +73,7 @@ fn a_request_has_exactly_one_plain_host() {
         "GET /healthz HTTP/1.0\r\n\r\n".to_owned(),
         "GET /healthz HTTP/1.1\r\nHost:\r\n\r\n".to_owned(),
         format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\nHost: {host}\r\n\r\n"),
-        format!("GET /healthz HTTP/1.1\r\nHost: local host\r\n\r\n"),
+        "GET /healthz HTTP/1.1\r\nHost: local host\r\n\r\n".to_owned(),
         format!("GET /healthz HTTP/1.1\r\nHost: {host}\0\r\n\r\n"),
         format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", "x".repeat(10 * 1024)),
         format!("GET http://evil.example/healthz HTTP/1.1\r\nHost: {host}\r\n\r\n"),

@@ -16,6 +16,10 @@ mod common;
 
 mod bytes;
 mod guard;
+mod limits;
 mod mirror;
 mod rows;
+mod sessions;
+mod stop;
+mod streams;
 mod wire;

@@ -46,30 +46,37 @@ impl Budget {
     }
 }
 
-/// A body and the room it takes, given back when this is dropped.
-pub(super) struct Whole {
-    pub(super) bytes: Bytes,
-    _room: Vec<OwnedSemaphorePermit>,
+/// A body and the room it takes.
+struct Whole {
+    bytes: Bytes,
+    _room: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Whole {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Reads a whole body: within the message limit, the shared budget, the time and the least rate.
-pub(super) async fn read(mut body: Incoming, limits: &Limits, budget: &Budget) -> Result<Whole, Refusal> {
+///
+/// Its room is given back when the last slice of it is dropped: a call keeps its arguments.
+pub(super) async fn read(mut body: Incoming, limits: &Limits, budget: &Budget) -> Result<Bytes, Refusal> {
     let started = Instant::now();
     let declared = body.size_hint().exact().and_then(|n| usize::try_from(n).ok());
-    let mut room = vec![budget.take(declared.unwrap_or(0))?];
-    let mut taken = declared.unwrap_or(0);
+    let mut room = budget.take(declared.unwrap_or(0))?;
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     let mut length = 0usize;
     while let Some(frame) = next_frame(&mut body, started, length, limits.body_time).await? {
-        let Ok(mut data) = frame.into_data() else { continue };
+        let Ok(data) = frame.into_data() else { continue };
         length += data.remaining();
         if length > limits.message {
             return Err(too_large());
         }
-        if length > taken {
-            room.push(budget.take(length - taken)?);
-            taken = length;
+        let held = room.num_permits() * BUDGET_UNIT;
+        if length > held {
+            room.merge(budget.take(length - held)?);
         }
         if first.is_empty() && all.is_empty() {
             first = data;
@@ -80,10 +87,9 @@ pub(super) async fn read(mut body: Incoming, limits: &Limits, budget: &Budget) -
             all.extend_from_slice(&std::mem::take(&mut first));
         }
         all.extend_from_slice(&data);
-        data.advance(data.remaining());
     }
     let bytes = if all.is_empty() { first } else { all.freeze() };
-    Ok(Whole { bytes, _room: room })
+    Ok(Bytes::from_owner(Whole { bytes, _room: room }))
 }
 
 async fn next_frame(
@@ -192,8 +198,14 @@ impl Body for Payload {
 
 /// The body of a response on its way: while it is, its request is being served.
 pub(super) struct Answering {
-    pub(super) payload: Payload,
-    pub(super) serving: Serving,
+    payload: Payload,
+    _serving: Serving,
+}
+
+impl Answering {
+    pub(super) fn new(payload: Payload, serving: Serving) -> Self {
+        Self { payload, _serving: serving }
+    }
 }
 
 impl Body for Answering {

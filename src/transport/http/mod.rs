@@ -19,6 +19,7 @@ use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::body::{Body as _, Incoming};
@@ -45,7 +46,7 @@ const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 const HEADERS_AT_MOST: usize = 64;
 /// Most bytes of one request's head.
 const HEAD_BYTES: usize = 16 * 1024;
-/// Interval at which unused sessions are looked for.
+/// Interval at which unused sessions are looked for; shorter where they may be idle for less than four of these.
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// Pause after a failed accept, so that a full descriptor table is not a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -80,12 +81,24 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
     TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, source })
 }
 
+/// How far a stop has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Serving,
+    /// What is in flight may end.
+    Draining,
+    /// What is left is dropped.
+    Ending,
+}
+
 struct Server {
     engine: Engine,
     options: Options,
     allowed: Allowed,
     sessions: Sessions,
     budget: Budget,
+    /// Whether calls are cancelled when their connection is dropped, whatever their era.
+    ending: Arc<AtomicBool>,
 }
 
 impl Server {
@@ -113,13 +126,15 @@ pub async fn serve(
         allowed: Allowed::on_loopback(address.port(), &options.allow_hosts, &options.allow_origins, verbs),
         sessions: Sessions::new(limits.sessions, limits.session_idle),
         budget: Budget::new(limits.bodies),
+        ending: Arc::default(),
         engine,
         options,
     });
     let sockets = Arc::new(Semaphore::new(limits.sockets));
-    let (stopping, stopped) = watch::channel(());
-    let mut sweep = tokio::time::interval(SWEEP_EVERY);
+    let (stage, stages) = watch::channel(Stage::Serving);
+    let mut sweep = tokio::time::interval(SWEEP_EVERY.min(limits.session_idle / 4).max(Duration::from_millis(10)));
     let mut stop = std::pin::pin!(stop);
+    let mut failing = false;
     loop {
         let next = async {
             let place = Arc::clone(&sockets).acquire_owned().await;
@@ -131,33 +146,38 @@ pub async fn serve(
             _ = sweep.tick() => server.sessions.sweep(),
             (place, accepted) = next => match accepted {
                 Ok((stream, _)) => {
-                    let served = carry(Arc::clone(&server), stream, stopped.clone());
+                    failing = false;
+                    let served = carry(Arc::clone(&server), stream, stages.clone());
                     tokio::spawn(async move {
                         served.await;
                         drop(place);
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                    if !std::mem::replace(&mut failing, true) {
+                        tracing::warn!(%error, "connections cannot be accepted");
+                    }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             },
         }
     }
     drop(listener);
-    drop(stopped);
+    drop(stages);
     server.sessions.end_streams();
-    let _ = stopping.send(());
-    if tokio::time::timeout(limits.drain, stopping.closed()).await.is_err() {
+    let _ = stage.send(Stage::Draining);
+    if tokio::time::timeout(limits.drain, stage.closed()).await.is_err() {
+        server.ending.store(true, Ordering::Release);
         server.sessions.end_all();
-        let _ = tokio::time::timeout(STOP_TIME, stopping.closed()).await;
+        let _ = stage.send(Stage::Ending);
     }
     server.sessions.end_all();
+    let _ = tokio::time::timeout(STOP_TIME, async { tokio::join!(stage.closed(), server.engine.idle()) }).await;
     Ok(())
 }
 
 /// Carries one TCP connection until it ends, or until the stop has let its last answer out.
-async fn carry(server: Arc<Server>, stream: TcpStream, mut stopped: watch::Receiver<()>) {
+async fn carry(server: Arc<Server>, stream: TcpStream, mut stages: watch::Receiver<Stage>) {
     let _ = stream.set_nodelay(true);
     let limits = server.engine.limits().clone();
     let turn = Arc::new(Turn::default());
@@ -167,7 +187,7 @@ async fn carry(server: Arc<Server>, stream: TcpStream, mut stopped: watch::Recei
         let serving = turn.begin();
         async move {
             let answer = answer(&server, request, &serving).await;
-            Ok::<_, Infallible>(answer.map(|payload| Answering { payload, serving }))
+            Ok::<_, Infallible>(answer.map(|payload| Answering::new(payload, serving)))
         }
     });
     let mut builder = http1::Builder::new();
@@ -175,15 +195,14 @@ async fn carry(server: Arc<Server>, stream: TcpStream, mut stopped: watch::Recei
     builder.header_read_timeout(None).max_headers(HEADERS_AT_MOST).max_header_size(HEAD_BYTES);
     let connection = builder.serve_connection(TokioIo::new(socket), service);
     let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        _ = stopped.changed() => {
-            connection.as_mut().graceful_shutdown();
-            let at_most = limits.drain.saturating_add(STOP_TIME);
-            match tokio::time::timeout(at_most, connection).await {
-                Ok(ended) => ended,
-                Err(_) => return,
-            }
+    let ended = loop {
+        tokio::select! {
+            ended = connection.as_mut() => break ended,
+            _ = stages.changed() => match *stages.borrow_and_update() {
+                Stage::Serving => {}
+                Stage::Draining => connection.as_mut().graceful_shutdown(),
+                Stage::Ending => return,
+            },
         }
     };
     if let Err(error) = ended {
@@ -208,7 +227,7 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serv
         Ok(Passed::Get) => get(server, &parts),
         Ok(Passed::Delete) => delete(server, &parts),
         Ok(Passed::Post(accepted)) => match body::read(body, &server.engine.limits, &server.budget).await {
-            Ok(whole) => post::serve(server, &parts, accepted, &whole.bytes).await,
+            Ok(body) => post::serve(server, &parts, accepted, body).await,
             Err(refusal) => refused(&refusal),
         },
     };

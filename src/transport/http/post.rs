@@ -4,6 +4,7 @@
 //! agree with it (2026-07-28 basic/versioning, Era Detection; 2025-11-25 basic/transports).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use hyper::http::request::Parts;
@@ -109,12 +110,15 @@ struct Post<'s> {
 }
 
 /// Serves one POST.
-pub(super) async fn serve(server: &Server, parts: &Parts, accepted: Accepted, body: &Bytes) -> Response<Payload> {
+pub(super) async fn serve(server: &Server, parts: &Parts, accepted: Accepted, body: Bytes) -> Response<Payload> {
     let mirror = mirror_of(&parts.headers);
     let header = Header::read(&mirror);
     let offer = server.engine.dispatcher.catalog().offer();
     let post = Post { server, accepted, header, mirror, sid: Sid::read(&parts.headers), offer };
-    match Decoded::read(body, &server.engine.limits.json) {
+    let decoded = Decoded::read(&body, &server.engine.limits.json);
+    // Only what the message keeps of it stays in memory.
+    drop(body);
+    match decoded {
         Decoded::One(Err(malformed)) => told(malformed.id, malformed.fault, Era::Legacy),
         Decoded::One(Ok(Message::Request(request))) => post.request(request).await,
         Decoded::One(Ok(Message::Notification(notification))) => post.notification(notification),
@@ -192,7 +196,8 @@ impl Post<'_> {
         let outbox = Outbox::new();
         let driver = Driver::new(self.server.engine.clone(), connection, Single(Arc::clone(&outbox)));
         driver.deliver(decoded, None, ());
-        self.respond(&outbox, Era::Legacy, Box::new(())).await
+        let ending = Arc::clone(&self.server.ending);
+        self.respond(&outbox, Era::Legacy, Box::new(CancelAtTheEnd { driver, ending })).await
     }
 
     async fn initialize(self, decoded: Decoded) -> Response<Payload> {
@@ -367,6 +372,20 @@ struct CancelOnDrop(Driver<Single>);
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.close();
+    }
+}
+
+/// A legacy client without a session that goes away does not, unless the server stops.
+struct CancelAtTheEnd {
+    driver: Driver<Single>,
+    ending: Arc<AtomicBool>,
+}
+
+impl Drop for CancelAtTheEnd {
+    fn drop(&mut self) {
+        if self.ending.load(Ordering::Acquire) {
+            self.driver.close();
+        }
     }
 }
 

@@ -85,7 +85,7 @@ pub(super) struct LegacySession {
     /// The stand-alone stream, while one is open.
     stream: Arc<Outbox>,
     streaming: AtomicBool,
-    /// Seconds since the table was made.
+    /// When it was last found in use, in milliseconds since the table was made.
     used: AtomicU64,
 }
 
@@ -142,14 +142,14 @@ impl Sessions {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn seconds(&self) -> u64 {
-        self.since.elapsed().as_secs()
+    fn now(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Finds a session and counts this as a use of it.
     pub(super) fn get(&self, principal: &Principal, id: &SessionId) -> Option<Arc<LegacySession>> {
         let found = self.lock().get(&(principal.clone(), id.clone())).cloned()?;
-        found.used.store(self.seconds(), Ordering::Relaxed);
+        found.used.store(self.now(), Ordering::Relaxed);
         Some(found)
     }
 
@@ -158,7 +158,7 @@ impl Sessions {
     }
 
     pub(super) fn insert(&self, principal: Principal, id: SessionId, session: LegacySession) -> Result<(), Full> {
-        session.used.store(self.seconds(), Ordering::Relaxed);
+        session.used.store(self.now(), Ordering::Relaxed);
         let mut table = self.lock();
         if table.len() >= self.at_most {
             return Err(Full);
@@ -175,10 +175,18 @@ impl Sessions {
 
     /// Ends the sessions that nobody used for too long.
     pub(super) fn sweep(&self) {
-        let oldest = self.seconds().saturating_sub(self.idle.as_secs());
+        self.sweep_at(self.now());
+    }
+
+    /// A call or a stream is a use as long as it lasts, so the idle time begins when it ends.
+    fn sweep_at(&self, now: u64) {
+        let idle = u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX);
         let mut expired = Vec::new();
         self.lock().retain(|_, session| {
-            let keep = session.used.load(Ordering::Relaxed) >= oldest || !session.is_idle();
+            if !session.is_idle() {
+                session.used.store(now, Ordering::Relaxed);
+            }
+            let keep = session.used.load(Ordering::Relaxed) >= now.saturating_sub(idle);
             if !keep {
                 expired.push(Arc::clone(session));
             }
@@ -257,5 +265,23 @@ mod tests {
             assert!(SessionId::read(bad).is_none());
         }
         assert_ne!(SessionId::random().unwrap(), SessionId::random().unwrap());
+    }
+
+    #[test]
+    fn the_idle_time_begins_when_the_last_stream_ends() {
+        let sessions = Sessions::new(10, Duration::from_secs(10));
+        let id = SessionId::random().unwrap();
+        sessions.insert(Principal::LOCAL, id.clone(), session()).unwrap();
+        let held = sessions.get(&Principal::LOCAL, &id).unwrap();
+        let (_, slot) = held.open_stream().unwrap();
+        for now in [9_000, 20_000, 3_600_000] {
+            sessions.sweep_at(now);
+            assert!(sessions.lock().len() == 1, "{now}");
+        }
+        drop(slot);
+        sessions.sweep_at(3_610_000);
+        assert_eq!(sessions.lock().len(), 1, "ten seconds are not over");
+        sessions.sweep_at(3_610_001);
+        assert_eq!(sessions.lock().len(), 0);
     }
 }
