@@ -143,6 +143,7 @@ impl World {
                 late.iter().for_each(|caller| caller.notify(told.clone()));
                 !late.is_empty()
             }
+            Act::Ended => false,
         }
     }
 
