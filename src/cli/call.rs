@@ -15,6 +15,8 @@ use twodoor::protocol::{
     Principal, RawJson, Revision, ToolParts, schema,
 };
 
+use twodoor::surface::did_you_mean;
+
 use super::logging::{self, LogFormat};
 use super::{exit, show};
 
@@ -140,8 +142,9 @@ impl Call {
         };
         let outcome = runtime.block_on(async {
             let _ = process::become_subreaper();
+            let running = router.invoke(invocation, Arc::new(Nobody));
             tokio::select! {
-                outcome = router.invoke(invocation, Arc::new(Nobody)) => Some(outcome),
+                outcome = show::with_progress("running", running) => Some(outcome),
                 () = tokio::time::sleep(deadline) => None,
                 _ = tokio::signal::ctrl_c() => None,
             }
@@ -215,13 +218,12 @@ fn misfit(catalog: &Catalog, tool: &str, arguments: &Arguments) -> Option<ExitCo
     Some(exit::usage())
 }
 
-/// The nearest name, else all of them.
+/// The name that was probably meant, else all of them.
 fn meant(typed: &str, names: &[String], all: &str) -> String {
-    let near = names.iter().map(|name| (strsim::jaro_winkler(typed, name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
-    match near {
-        Some((likeness, name)) if likeness > 0.8 => format!("did you mean {name}?"),
-        _ if names.is_empty() => "it takes none".to_owned(),
-        _ => format!("{all} {}", names.join(", ")),
+    match did_you_mean(typed, names.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean {name}?"),
+        None if names.is_empty() => "it takes none".to_owned(),
+        None => format!("{all} {}", names.join(", ")),
     }
 }
 

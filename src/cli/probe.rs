@@ -42,7 +42,8 @@ impl Probe {
         };
         let report = runtime.block_on(async {
             let _ = process::become_subreaper();
-            let report = client::probe(&target, &Options::default()).await;
+            let options = Options::default();
+            let report = show::with_progress("opening both doors", client::probe(&target, &options)).await;
             let _ = process::settle(process::GRACE).await;
             report
         });
@@ -63,8 +64,9 @@ fn read_target(words: &[OsString]) -> Result<Target, (String, String)> {
             .map(Target::Http)
             .map_err(|problem| (problem.in_full(), "give a URL such as http://127.0.0.1:8484/mcp".to_owned()));
     }
-    let program = process::Program::find_ours(first)
-        .map_err(|error| (error.to_string(), "give a URL, or a program that is on your PATH".to_owned()))?;
+    let program = process::Program::find_ours(first).map_err(|error| {
+        (format!("{}: {error}", first.display()), "give a URL, or a program that is on your PATH".to_owned())
+    })?;
     Ok(Target::Program(started(program, first, rest)))
 }
 

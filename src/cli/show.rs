@@ -46,6 +46,30 @@ pub(crate) fn problems_on_stderr(problems: &Problems) {
     err(&render(problems, colour_on_stderr()));
 }
 
+/// Waits for something and, on a terminal, counts the seconds once it takes more than one.
+pub(crate) async fn with_progress<T>(doing: &str, work: impl Future<Output = T>) -> T {
+    let terminal = std::io::stderr().is_terminal();
+    let mut work = std::pin::pin!(work);
+    let mut seconds = 0u32;
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => {
+                if terminal && seconds > 0 {
+                    err("\r\x1b[K");
+                }
+                return done;
+            }
+            () = tokio::time::sleep(std::time::Duration::from_secs(1)) => {
+                seconds += 1;
+                if terminal {
+                    err(&format!("\r{doing}, {seconds} s"));
+                }
+            }
+        }
+    }
+}
+
 /// An argument vector as a person would type it.
 pub(crate) fn quoted(argv: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);

@@ -12,7 +12,7 @@ use super::headers::Mirror;
 use super::invoke::InputKind;
 use super::json::{Kind, RawJson, shortened};
 use super::limits::ECHOED_CHARACTERS;
-use super::message::{Params, Request};
+use super::message::{Message, Notification, Params, Request};
 use super::revision::{Era, Method, Offer, Revision};
 use super::session::Session;
 
@@ -164,6 +164,16 @@ impl Claim {
     /// The revision named.
     pub fn version(&self) -> &str {
         &self.version
+    }
+}
+
+/// Whether a message may not be part of a batch: it opens a session, or it is modern.
+pub fn stands_alone(message: &Message, offer: Offer) -> bool {
+    let claims = |params: &Params| !matches!(Claim::read(params, offer), Ok(None));
+    match message {
+        Message::Request(Request { method, params, .. }) => &**method == "initialize" || claims(params),
+        Message::Notification(Notification { params, .. }) => claims(params),
+        Message::Response(_) => false,
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::admit::{Admitted, Claim};
+use super::admit::{self, Admitted};
 use super::content::Content;
 use super::dispatch::{Dispatcher, Step};
 use super::exchange::{Arrived, Exchange};
@@ -175,6 +175,11 @@ impl Connection {
         self.session.as_ref()
     }
 
+    /// Whether the peer is gone: whatever arrives now is answered by nothing.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// How many calls are in flight.
     pub fn calls_in_flight(&self) -> usize {
         self.exchanges.len()
@@ -283,20 +288,13 @@ impl Connection {
         mirror: Option<&Mirror>,
     ) {
         let offer = self.dispatcher.catalog().offer();
-        let forbidden = |message: &Message| match message {
-            Message::Request(Request { method, params, .. }) => {
-                &**method == "initialize" || !matches!(Claim::read(params, offer), Ok(None))
-            }
-            Message::Notification(Notification { params, .. }) => !matches!(Claim::read(params, offer), Ok(None)),
-            Message::Response(_) => false,
-        };
         let accepted = self.session.as_ref().is_some_and(|s| s.revision().rules().batches);
         let refused = match accepted {
             false => {
                 let dates = Revision::with_batches();
                 Some(format!("an array of messages is taken only in a session of revision {dates}: send one message"))
             }
-            true if elements.iter().flatten().any(forbidden) => Some(
+            true if elements.iter().flatten().any(|message| admit::stands_alone(message, offer)) => Some(
                 "an array holds neither initialize nor a message with modern _meta: send that one alone".to_owned(),
             ),
             true => None,

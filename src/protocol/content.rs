@@ -1,7 +1,9 @@
 //! The content of a tool's result, and its projection for a revision.
 
+use bytes::{BufMut as _, BytesMut};
 use serde_json::Value;
 
+use super::json::RawJson;
 use super::revision::{Rules, Structured};
 
 /// One piece of a result.
@@ -32,12 +34,25 @@ impl Content {
     }
 
     /// The `content` array, with the structured value's text where nothing else is said (2026-07-28 server/tools, Structured Content).
-    pub(super) fn blocks_json(&self) -> Value {
-        let text = |text: String| serde_json::json!({ "type": "text", "text": text });
+    pub(super) fn write_blocks(&self, out: &mut BytesMut) {
+        out.put_u8(b'[');
         match (self.blocks.is_empty(), &self.structured) {
-            (true, Some(value)) => Value::Array(vec![text(value.to_string())]),
-            _ => self.blocks.iter().map(|Block::Text(t)| text(t.clone())).collect(),
+            (true, Some(value)) => write_text(&value.to_string(), out),
+            _ => {
+                for (index, Block::Text(text)) in self.blocks.iter().enumerate() {
+                    if index > 0 {
+                        out.put_u8(b',');
+                    }
+                    write_text(text, out);
+                }
+            }
         }
+        out.put_u8(b']');
+    }
+
+    /// About how many bytes the blocks take.
+    pub(super) fn size_hint(&self) -> usize {
+        self.blocks.iter().map(|Block::Text(text)| text.len() + 32).sum()
     }
 
     /// The structured value as far as a revision can carry it.
@@ -48,4 +63,10 @@ impl Content {
             Structured::Any => true,
         })
     }
+}
+
+fn write_text(text: &str, out: &mut BytesMut) {
+    out.put_slice(br#"{"type":"text","text":"#);
+    out.put_slice(RawJson::encode(&text).as_bytes());
+    out.put_u8(b'}');
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{BufMut as _, Bytes, BytesMut};
 use serde_json::{Value, json};
 
 use super::admit::ClientCapabilities;
@@ -161,24 +161,27 @@ fn question(kind: InputKind, mut params: Value) -> Value {
     json!({ "method": kind.method(), "params": params })
 }
 
-/// A `CallToolResult` as a revision has it.
+/// A `CallToolResult` as a revision has it, written without building a tree of it.
 pub(super) fn encode_result(content: &Content, failed: bool, revision: Revision, catalog: &Catalog) -> Bytes {
     let rules = revision.rules();
-    let mut result = json!({ "content": content.blocks_json() });
-    if let Some(members) = result.as_object_mut() {
-        if failed {
-            members.insert("isError".to_owned(), true.into());
-        } else if let Some(structured) = content.structured_for(rules) {
-            members.insert("structuredContent".to_owned(), structured.clone());
-        }
-        if rules.result_type {
-            members.insert("resultType".to_owned(), "complete".into());
-        }
-        if rules.identity_in_meta {
-            members.insert("_meta".to_owned(), serde_json::from_slice(catalog.identity_meta()).unwrap_or_default());
-        }
+    let mut out = BytesMut::with_capacity(content.size_hint() + catalog.identity_meta().len() + 128);
+    out.put_slice(br#"{"content":"#);
+    content.write_blocks(&mut out);
+    if failed {
+        out.put_slice(br#","isError":true"#);
+    } else if let Some(structured) = content.structured_for(rules) {
+        out.put_slice(br#","structuredContent":"#);
+        out.put_slice(structured.to_string().as_bytes());
     }
-    result.to_string().into()
+    if rules.result_type {
+        out.put_slice(br#","resultType":"complete""#);
+    }
+    if rules.identity_in_meta {
+        out.put_slice(br#","_meta":"#);
+        out.put_slice(catalog.identity_meta());
+    }
+    out.put_u8(b'}');
+    out.freeze()
 }
 
 /// What a request that gave a token hears: growing values only, at most ten at once and ten a

@@ -86,6 +86,8 @@ pub struct Limits {
     pub bodies: usize,
     /// How long an HTTP request's header may take to arrive.
     pub header_time: Duration,
+    /// How long an HTTP connection may stay open between two requests.
+    pub socket_idle: Duration,
     /// How long an HTTP body may take to arrive.
     pub body_time: Duration,
     /// How long a write may be blocked by a peer that does not read.
@@ -111,6 +113,7 @@ impl Default for Limits {
             drain: Duration::from_secs(2),
             bodies: 64 * 1024 * 1024,
             header_time: Duration::from_secs(10),
+            socket_idle: Duration::from_secs(60),
             body_time: Duration::from_secs(30),
             stalled_write: Duration::from_secs(30),
             keep_alive: Duration::from_secs(15),

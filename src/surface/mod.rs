@@ -26,7 +26,7 @@ use crate::protocol::{Catalog, Published};
 
 pub use lint::rules;
 pub use load::{DEFAULT_CAP, LoadedSurface};
-pub use problem::{Problem, Problems, Rule, Severity};
+pub use problem::{Problem, Problems, Rule, Severity, did_you_mean};
 pub use render::render;
 
 /// The catalog in force; another can be published at any time.

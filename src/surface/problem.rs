@@ -215,8 +215,8 @@ impl Findings {
     }
 }
 
-/// The word among those known that was probably meant.
-pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
+/// The word among those known that was probably meant, if one is near: a slip or two of the finger.
+pub fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     /// Longest word that is compared: the distance is quadratic, and no known word comes near.
     const LONGEST: usize = 80;
     if word.len() > LONGEST {

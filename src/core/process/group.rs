@@ -24,6 +24,8 @@ pub const GRACE: Duration = Duration::from_secs(2);
 
 /// How long a killed process may take to disappear before we stop waiting for it.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
+/// The standard streams come before it.
+const FIRST_DESCRIPTOR_OF_OURS: i32 = 3;
 const PAUSE_FIRST: Duration = Duration::from_millis(2);
 const PAUSE_LONGEST: Duration = Duration::from_millis(100);
 const ORPHANS_EVERY: Duration = Duration::from_secs(1);
@@ -82,7 +84,7 @@ pub async fn reap_orphans() -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until no program that was started here is left, at most `limit`; the number that is.
+/// Waits until no program that was started here is left; kills what is after `limit`, and gives its number.
 pub async fn settle(limit: Duration) -> usize {
     let deadline = Instant::now() + limit;
     loop {
@@ -91,7 +93,10 @@ pub async fn settle(limit: Duration) -> usize {
         ended.as_mut().enable();
         let left = calls().len();
         if left == 0 || timeout_at(deadline, ended).await.is_err() {
-            return if left == 0 { 0 } else { calls().len() };
+            if left > 0 {
+                kill_all();
+            }
+            return left;
         }
     }
 }
@@ -101,7 +106,9 @@ pub fn kill_all() {
     let all = Process::all();
     let running = calls();
     for owner in running.iter() {
-        signal_call(owner, &running, &all, Signal::KILL);
+        // Listed, so not reaped yet: the group cannot be somebody else's.
+        let _ = Pid::from_raw(owner.pid).map(|group| kill_process_group(group, Signal::KILL));
+        signal_escaped(owner, &running, &all, Signal::KILL);
     }
 }
 
@@ -110,14 +117,10 @@ fn orphans() -> Orphans {
     we.map_or(Orphans::Elsewhere, Orphans::Ours)
 }
 
-/// Signals the group and whatever escaped it.
-fn signal_call(owner: &Owner, running: &[Owner], all: &[Process], with: Signal) -> Vec<Process> {
-    if let Some(group) = Pid::from_raw(owner.pid) {
-        // The group has no other member than the first, or is gone: both are what is wanted.
-        let _ = kill_process_group(group, with);
-    }
+/// Signals what escaped the group; all that belongs to the call is returned.
+fn signal_escaped(owner: &Owner, running: &[Owner], all: &[Process], with: Signal) -> Vec<Process> {
     let found = belonging(owner, running, all, orphans(), Marker::of_process);
-    for process in found.iter().filter(|process| !process.zombie) {
+    for process in found.iter().filter(|process| !process.zombie && process.group != owner.pid) {
         signal_exactly(process, with);
     }
     found
@@ -168,10 +171,12 @@ impl Leader {
     /// Starts a program that is set up to lead its own group and to carry the marker.
     pub(super) fn start(mut command: Command, marker: Marker) -> io::Result<Self> {
         let mut running = calls();
+        // Ours are closed on exec anyway; those that we were started with may not be.
+        close_fds::set_fds_cloexec(FIRST_DESCRIPTOR_OF_OURS, &[]);
         let child = command.spawn()?;
         let pid = Pid::from_child(&child).as_raw_nonzero().get();
         let started = Process::of(pid).map_or(0, |process| process.started);
-        let owner = Owner { pid, started, marker };
+        let owner = Owner { pid, started, marker, ending: false };
         running.push(owner);
         Ok(Self { child, owner, exit: None })
     }
@@ -192,14 +197,20 @@ impl Leader {
         !matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), options), Ok(None))
     }
 
-    /// Looks for what is left beside the first process, signals it if asked to, reaps what we adopted.
+    fn mark_ending(&self) {
+        let mut running = calls();
+        running.iter_mut().filter(|call| call.pid == self.owner.pid).for_each(|call| call.ending = true);
+    }
+
+    /// Looks for what is left beside the first process, signals what escaped the group if asked to, reaps
+    /// what we adopted.
     fn sweep(&self, with: Option<Signal>) -> usize {
-        let all = Process::all();
+        let all = Process::since(self.owner.started);
         let orphans = orphans();
         let found = {
             let running = calls();
             match with {
-                Some(with) => signal_call(&self.owner, &running, &all, with),
+                Some(with) => signal_escaped(&self.owner, &running, &all, with),
                 None => belonging(&self.owner, &running, &all, orphans, Marker::of_process),
             }
         };
@@ -231,7 +242,8 @@ impl Leader {
         tokio::task::spawn_blocking(sweep).await.ok()
     }
 
-    /// TERM and a grace, which ends early where nothing is left; then as [`Leader::clear`].
+    /// After TERM to the group: TERM to what escaped it, and a grace, which ends early where nothing is left;
+    /// then as [`Leader::clear`]. Nobody gets TERM twice, which some programs take for an order not to clean up.
     async fn stop(self) -> Exit {
         let deadline = Instant::now() + GRACE;
         let Some((mut leader, mut left)) = self.swept(Some(Signal::TERM)).await else { return Exit::Unknown };
@@ -253,9 +265,11 @@ impl Leader {
     /// KILL until nothing is left, then reaps the first process.
     async fn clear(self) -> Exit {
         let deadline = Instant::now() + KILLED_WITHIN;
+        self.mark_ending();
         let mut leader = self;
         let mut pause = PAUSE_FIRST;
         loop {
+            leader.signal_group(Signal::KILL);
             let Some((swept, left)) = leader.swept(Some(Signal::KILL)).await else { return Exit::Unknown };
             leader = swept;
             if left == 0 && leader.has_ended() {
@@ -275,10 +289,12 @@ impl Leader {
 impl Drop for Leader {
     /// The last resort, where no runtime is left to do it in order: KILL, and a short wait on this thread.
     fn drop(&mut self) {
+        if self.exit.is_some() {
+            return;
+        }
+        self.mark_ending();
         for _ in 0..100 {
-            if self.exit.is_some() {
-                return;
-            }
+            self.signal_group(Signal::KILL);
             if self.sweep(Some(Signal::KILL)) == 0 && self.reap().is_some() {
                 return;
             }

@@ -10,19 +10,22 @@ mod output;
 mod spawn;
 mod survivors;
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 pub use group::{Exit, GRACE, Group, become_subreaper, kill_all, reap_orphans, settle};
 pub use output::{Capture, STDERR_BYTES, STDOUT_BYTES, STDOUT_TAIL_BYTES};
 pub use spawn::{CALL_VARIABLE, Environment, FIXED_PATH, Launch, Program, SpawnError, Stderr};
 
-use spawn::{Stdin, start};
+use spawn::{Started, Stdin, start};
 
 /// How long output is still read after the program has ended while something holds its pipes open.
 pub const ABANDON_PIPES: Duration = Duration::from_secs(1);
@@ -54,46 +57,61 @@ pub enum Ended {
 pub async fn run(mut launch: Launch, gone: impl Future<Output = ()>) -> Result<Ended, SpawnError> {
     let input = launch.input.take();
     let stdin = if input.is_some() { Stdin::Piped } else { Stdin::Null };
-    let mut started = start(&launch, stdin, None)?;
+    let started = start(&launch, stdin, None)?;
+    // Held here and nowhere else: when this future is dropped, whoever watches the program knows.
+    let (waiting, nobody_waits) = oneshot::channel();
+    let mut watching = tokio::spawn(watch(started, input.unwrap_or_default(), nobody_waits));
+    tokio::select! {
+        biased;
+        () = gone => {}
+        ended = &mut watching => return Ok(ended.unwrap_or(Ended::Stopped)),
+    }
+    drop(waiting);
+    Ok(watching.await.unwrap_or(Ended::Stopped))
+}
+
+/// Watches a program in a task that lives as long as it does, so that its pipes stay open and are read
+/// while it is being stopped: closed, they would end it by SIGPIPE before it has cleaned up.
+async fn watch(mut started: Started, input: Vec<u8>, nobody_waits: oneshot::Receiver<Infallible>) -> Ended {
     let mut stdout = Capture::new(STDOUT_BYTES, STDOUT_TAIL_BYTES);
     let mut stderr = Capture::new(0, STDERR_BYTES);
-    tokio::pin!(gone);
-    let ended = {
-        let read = async {
-            tokio::join!(fill(&mut stdout, started.stdout), fill(&mut stderr, started.stderr));
+    {
+        let pipes = async {
+            let output = fill(&mut stdout, started.stdout);
+            tokio::join!(feed(started.stdin, input), output, fill(&mut stderr, started.stderr));
         };
-        let feed = async {
-            feed(started.stdin, input.unwrap_or_default()).await;
-            // Fed or not, only the program's end is an end.
-            std::future::pending::<()>().await;
-        };
-        tokio::pin!(read, feed);
-        let mut all_read = false;
-        let ended = loop {
+        tokio::pin!(pipes);
+        let mut closed = false;
+        let stopped = async {
             tokio::select! {
                 biased;
-                () = &mut gone => break false,
-                () = started.group.ended() => break true,
-                () = &mut read, if !all_read => all_read = true,
-                () = &mut feed => {}
+                _ = nobody_waits => true,
+                () = started.group.ended() => false,
             }
         };
-        if ended && !all_read {
-            tokio::select! {
-                biased;
-                () = &mut gone => {}
-                // Given up where something still holds the pipes: what was read so far is the output.
-                _ = timeout(ABANDON_PIPES, &mut read) => {}
-            }
+        if beside(stopped, pipes.as_mut(), &mut closed).await {
+            beside(started.group.stop(), pipes.as_mut(), &mut closed).await;
+            return Ended::Stopped;
         }
-        ended
-    };
-    if !ended {
-        started.group.stop().await;
-        return Ok(Ended::Stopped);
+        if !closed {
+            // Given up where something still holds the pipes: what was read so far is the output.
+            let _ = timeout(ABANDON_PIPES, pipes).await;
+        }
     }
     let exit = started.group.finish().await;
-    Ok(Ended::Itself(Run { exit, stdout, stderr }))
+    Ended::Itself(Run { exit, stdout, stderr })
+}
+
+/// Waits for one thing while another goes on, which may be done before or go on after.
+async fn beside<T>(main: impl Future<Output = T>, mut other: Pin<&mut impl Future<Output = ()>>, done: &mut bool) -> T {
+    tokio::pin!(main);
+    loop {
+        tokio::select! {
+            biased;
+            value = &mut main => return value,
+            () = other.as_mut(), if !*done => *done = true,
+        }
+    }
 }
 
 async fn fill(capture: &mut Capture, stream: Option<impl tokio::io::AsyncRead + Unpin>) {
@@ -102,7 +120,8 @@ async fn fill(capture: &mut Capture, stream: Option<impl tokio::io::AsyncRead + 
     }
 }
 
-/// Writes all of the input and closes the pipe. A program that does not want it is not wrong.
+/// Writes all of the input and closes the pipe. A program that does not want it is not wrong. Dropped with
+/// the program, so one that never reads does not keep it.
 async fn feed(stdin: Option<ChildStdin>, input: Vec<u8>) {
     if let Some(mut stdin) = stdin {
         let _ = stdin.write_all(&input).await;

@@ -5,7 +5,10 @@
 //! decision is a pure function of what `/proc` shows. Where there is no `/proc`, nothing is found.
 
 use std::collections::HashMap;
-use std::{fmt, fs, io};
+use std::io::Read as _;
+use std::os::unix::fs::DirEntryExt as _;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::{fmt, fs, io, mem};
 
 use super::spawn::CALL_VARIABLE;
 
@@ -69,16 +72,48 @@ impl Process {
 
     /// The process of that number now.
     pub(super) fn of(pid: i32) -> Option<Self> {
-        Self::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+        // The fields up to the start time fit by far; one read is one consistent line.
+        let mut line = [0; 1024];
+        let length = fs::File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+        Self::parse(line.get(..length)?)
     }
 
     /// Every process that we can see.
     pub(super) fn all() -> Vec<Self> {
+        Self::since(0)
+    }
+
+    /// Every process that started at that tick or later. Reads only those that are new since the last look:
+    /// a start time never changes, and a number that was given to another process has another inode.
+    pub(super) fn since(started: u64) -> Vec<Self> {
         let Ok(folder) = fs::read_dir("/proc") else { return Vec::new() };
-        let pids = folder.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        pids.filter_map(Self::of).collect()
+        let before = mem::take(&mut *SEEN.lock().unwrap_or_else(PoisonError::into_inner));
+        let (mut found, mut seen) = (Vec::new(), HashMap::with_capacity(before.len()));
+        for entry in folder.filter_map(Result::ok) {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let inode = entry.ino();
+            let known = before.get(&pid).filter(|known| known.inode == inode && known.started < started);
+            if let Some(known) = known {
+                seen.insert(pid, *known);
+            } else if let Some(process) = Self::of(pid) {
+                seen.insert(pid, Seen { inode, started: process.started });
+                found.push(process);
+            }
+        }
+        *SEEN.lock().unwrap_or_else(PoisonError::into_inner) = seen;
+        found
     }
 }
+
+/// What is remembered of a process that was looked at.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    inode: u64,
+    started: u64,
+}
+
+/// The processes at the last look. Two looks at once cost each other their memory and nothing else.
+static SEEN: LazyLock<Mutex<HashMap<i32, Seen>>> = LazyLock::new(Mutex::default);
 
 /// A call's first process: our own child, not yet reaped, so that its number is nobody else's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +121,8 @@ pub(super) struct Owner {
     pub(super) pid: i32,
     pub(super) started: u64,
     pub(super) marker: Marker,
+    /// Being killed: looks for what is left of it, and so leaves it to no other call to find.
+    pub(super) ending: bool,
 }
 
 /// Who becomes the parent of a process whose own parent ends.
@@ -129,13 +166,14 @@ pub(super) fn belonging(
 }
 
 /// Whether an orphan that we adopted is this call's. One that carries no running call's marker, having
-/// cleared or overwritten its environment, is this call's if no other running call is old enough.
+/// cleared or overwritten its environment, is this call's if no other call is old enough; one that is
+/// ending too may claim it as well, so that of several the last to end does.
 fn claims(owner: &Owner, calls: &[Owner], orphan: &Process, marker: Option<Marker>) -> bool {
     let others = || calls.iter().filter(|call| call.pid != owner.pid);
     match marker {
         Some(marker) if marker == owner.marker => true,
         Some(marker) if others().any(|call| call.marker == marker) => false,
-        _ => !others().any(|call| call.started <= orphan.started),
+        _ => !others().any(|call| !call.ending && call.started <= orphan.started),
     }
 }
 
@@ -150,7 +188,7 @@ mod tests {
     }
 
     fn call(pid: i32, started: u64) -> Owner {
-        Owner { pid, started, marker: Marker(u128::from(pid.unsigned_abs())) }
+        Owner { pid, started, marker: Marker(u128::from(pid.unsigned_abs())), ending: false }
     }
 
     fn found(owner: i32, calls: &[Owner], all: &[Process], orphans: Orphans, marked: &[(i32, u128)]) -> Vec<i32> {
@@ -192,6 +230,22 @@ mod tests {
     }
 
     #[test]
+    fn of_two_calls_that_end_together_both_claim_what_may_be_of_either() {
+        let orphan = [process(26, WE, 26, 300), process(28, WE, 28, 300)];
+        let marked = [(28, 30)];
+        for (ending, first, second) in [
+            ([false, false], &[][..], &[28][..]),
+            ([true, false], &[], &[26, 28]),
+            ([false, true], &[26], &[28]),
+            ([true, true], &[26], &[26, 28]),
+        ] {
+            let calls = [Owner { ending: ending[0], ..call(20, 100) }, Owner { ending: ending[1], ..call(30, 200) }];
+            assert_eq!(found(20, &calls, &orphan, Orphans::Ours(WE), &marked), first, "{ending:?}");
+            assert_eq!(found(30, &calls, &orphan, Orphans::Ours(WE), &marked), second, "{ending:?}");
+        }
+    }
+
+    #[test]
     fn where_orphans_go_elsewhere_the_marker_and_the_group_tell() {
         let calls = [call(20, 100)];
         let all = [
@@ -225,8 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn we_see_ourselves() {
-        let we = i32::try_from(std::process::id()).unwrap();
-        assert!(Process::all().iter().any(|p| p.pid == we && !p.zombie && Some(*p) == Process::of(we)));
+    fn we_see_ourselves_and_only_what_started_late_enough() {
+        let we = Process::of(i32::try_from(std::process::id()).unwrap()).unwrap();
+        assert!(!we.zombie);
+        for _ in 0..3 {
+            assert!(Process::all().iter().any(|p| p.pid == we.pid));
+            assert!(Process::since(we.started).iter().any(|p| p.pid == we.pid));
+            assert!(!Process::since(we.started + 1).iter().any(|p| p.pid == we.pid));
+        }
     }
 }

@@ -14,6 +14,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::guard::{Refusal, too_large};
 use super::outbox::{Next, Outbox};
+use super::socket::Serving;
 use crate::protocol::Limits;
 use crate::protocol::framing::{self, KEEP_ALIVE};
 
@@ -186,5 +187,28 @@ impl Body for Payload {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64)),
             Self::Events(_) => SizeHint::default(),
         }
+    }
+}
+
+/// The body of a response on its way: while it is, its request is being served.
+pub(super) struct Answering {
+    pub(super) payload: Payload,
+    pub(super) serving: Serving,
+}
+
+impl Body for Answering {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        Pin::new(&mut self.get_mut().payload).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.payload.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.payload.size_hint()
     }
 }

@@ -4,7 +4,7 @@
 //! declared size. Nothing here knows an era (2026-07-28 transports/streamable-http, Security;
 //! CVE-2026-42559 and its kind are what happens where this is optional).
 
-use hyper::header::{self, HeaderMap, HeaderName};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode, Version};
 
@@ -84,6 +84,7 @@ fn refuse<T>(status: StatusCode, problem: &'static str) -> Result<T, Refusal> {
 pub fn judge(parts: &Parts, allowed: &Allowed, message: usize) -> Result<Passed, Refusal> {
     check_host(parts, allowed)?;
     let named = check_origin(&parts.headers, allowed)?;
+    check_site(&parts.headers)?;
     if parts.uri.path() == HEALTH {
         return match parts.method {
             Method::GET | Method::HEAD => Ok(Passed::Health),
@@ -156,6 +157,15 @@ fn check_origin(headers: &HeaderMap, allowed: &Allowed) -> Result<bool, Refusal>
     }
 }
 
+/// A browser sends no Origin with a plain GET, but says whose page asks (W3C Fetch Metadata).
+fn check_site(headers: &HeaderMap) -> Result<(), Refusal> {
+    let ours = |value: &HeaderValue| value == "same-origin" || value == "none";
+    if headers.contains_key(header::ORIGIN) || headers.get_all("sec-fetch-site").iter().all(ours) {
+        return Ok(());
+    }
+    refuse(StatusCode::FORBIDDEN, "this is asked by a page of another site")
+}
+
 fn judge_post(headers: &HeaderMap, message: usize) -> Result<Accepted, Refusal> {
     let json = single(headers, &header::CONTENT_TYPE).is_ok_and(|value| value.is_some_and(media::is_json));
     if !json {
@@ -177,6 +187,12 @@ fn judge_post(headers: &HeaderMap, message: usize) -> Result<Accepted, Refusal> 
         return Err(too_large());
     }
     Ok(accepted)
+}
+
+/// The refusal of a head that could be read in two ways.
+pub fn ambiguous() -> Refusal {
+    let problem = "the request could be read in two ways: send one body length, and CR LF after each line of the head";
+    Refusal { status: StatusCode::BAD_REQUEST, problem, allow: None }
 }
 
 /// The refusal of a body over the limit.
@@ -284,6 +300,19 @@ mod tests {
         }
         assert_eq!(post(&[("origin", "http://localhost:7000"), ("origin", "http://evil.example")]), 403);
         assert_eq!(post(&[("origin", "http://localhost:7000"), ("host", "evil.example")]), 403);
+    }
+
+    #[test]
+    fn a_page_of_another_site_is_refused_unless_its_origin_is_accepted() {
+        let from = |site: &str, extra: &[(&str, &str)]| {
+            let headers = [&[("host", "localhost:7000"), ("sec-fetch-site", site)], extra].concat();
+            status("GET", "/healthz", &headers)
+        };
+        assert_eq!((from("same-origin", &[]), from("none", &[])), (200, 200));
+        for site in ["cross-site", "same-site", "", "none, cross-site"] {
+            assert_eq!(from(site, &[]), 403, "{site}");
+            assert_eq!(from(site, &[("origin", "http://localhost:6274")]), 200, "{site}");
+        }
     }
 
     #[test]

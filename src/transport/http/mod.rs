@@ -5,6 +5,7 @@
 
 mod body;
 pub mod guard;
+mod head;
 mod media;
 mod outbox;
 mod post;
@@ -20,21 +21,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
-use self::body::{Budget, Events, Payload};
+use self::body::{Answering, Budget, Events, Payload};
 use self::guard::{Allowed, Passed, Refusal};
 use self::post::{Bodiless, Sid};
 use self::session::Sessions;
-use self::socket::Socket;
+use self::socket::{Serving, Socket, Turn};
 use super::{Engine, ServeError};
 use crate::protocol::{Offer, Principal};
 
@@ -159,18 +160,20 @@ pub async fn serve(
 async fn carry(server: Arc<Server>, stream: TcpStream, mut stopped: watch::Receiver<()>) {
     let _ = stream.set_nodelay(true);
     let limits = server.engine.limits().clone();
+    let turn = Arc::new(Turn::default());
+    let socket = Socket::new(stream, Arc::clone(&turn), &limits);
     let service = service_fn(move |request| {
         let server = Arc::clone(&server);
-        async move { Ok::<_, Infallible>(answer(&server, request).await) }
+        let serving = turn.begin();
+        async move {
+            let answer = answer(&server, request, &serving).await;
+            Ok::<_, Infallible>(answer.map(|payload| Answering { payload, serving }))
+        }
     });
     let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_time)
-        .max_headers(HEADERS_AT_MOST)
-        .max_header_size(HEAD_BYTES)
-        .pipeline_flush(true);
-    let connection = builder.serve_connection(TokioIo::new(Socket::new(stream, limits.stalled_write)), service);
+    // The socket keeps the times: one for a head, another for the pause between two requests.
+    builder.header_read_timeout(None).max_headers(HEADERS_AT_MOST).max_header_size(HEAD_BYTES);
+    let connection = builder.serve_connection(TokioIo::new(socket), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -188,17 +191,25 @@ async fn carry(server: Arc<Server>, stream: TcpStream, mut stopped: watch::Recei
     }
 }
 
-async fn answer(server: &Arc<Server>, request: Request<Incoming>) -> Response<Payload> {
+async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serving) -> Response<Payload> {
     let (parts, body) = request.into_parts();
+    if serving.is_ambiguous() {
+        return close(response::refused(&guard::ambiguous()), serving);
+    }
+    let closing = !body.is_end_stream() || parts.method == Method::POST || parts.method == Method::CONNECT;
+    let refused = |refusal: &Refusal| match response::refused(refusal) {
+        response if closing => close(response, serving),
+        response => response,
+    };
     let mut response = match guard::judge(&parts, &server.allowed, server.engine.limits.message) {
-        Err(refusal) => close(response::refused(&refusal), &parts),
+        Err(refusal) => refused(&refusal),
         Ok(Passed::Health) => response::json(StatusCode::OK, "\"ok\"".into()),
         Ok(Passed::Preflight) => preflight(server, &parts),
         Ok(Passed::Get) => get(server, &parts),
         Ok(Passed::Delete) => delete(server, &parts),
         Ok(Passed::Post(accepted)) => match body::read(body, &server.engine.limits, &server.budget).await {
             Ok(whole) => post::serve(server, &parts, accepted, &whole.bytes).await,
-            Err(refusal) => close(response::refused(&refusal), &parts),
+            Err(refusal) => refused(&refusal),
         },
     };
     if let Some(origin) = guard::cross_origin(&parts.headers, &server.allowed)
@@ -216,10 +227,9 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>) -> Response<Pa
 }
 
 /// A refused request's body is not read, so nothing after it on the connection can be trusted to be a request.
-fn close(mut response: Response<Payload>, parts: &Parts) -> Response<Payload> {
-    if parts.method == Method::POST || parts.method == Method::CONNECT {
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
+fn close(mut response: Response<Payload>, serving: &Serving) -> Response<Payload> {
+    serving.leave_unread();
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }
 

@@ -21,8 +21,8 @@ use crate::protocol::headers::{self, Said};
 use crate::protocol::json::shortened;
 use crate::protocol::limits::ECHOED_CHARACTERS;
 use crate::protocol::{
-    Arrival, Connection, Decoded, Era, Fault, Message, Method, Mirror, Notification, Offer, Principal, Reply, Request,
-    RequestId, Revision, Session,
+    Arrival, Connection, Decoded, Era, Fault, Malformed, Message, Method, Mirror, Notification, Offer, Principal,
+    Reply, Request, RequestId, Revision, Session,
 };
 
 /// What the version header says.
@@ -119,7 +119,7 @@ pub(super) async fn serve(server: &Server, parts: &Parts, accepted: Accepted, bo
         Decoded::One(Ok(Message::Request(request))) => post.request(request).await,
         Decoded::One(Ok(Message::Notification(notification))) => post.notification(notification),
         Decoded::One(Ok(Message::Response(_))) => post.answer_to_us(),
-        batch @ Decoded::Batch(_) => post.batch(batch).await,
+        Decoded::Batch(elements) => post.batch(elements).await,
     }
 }
 
@@ -283,23 +283,31 @@ impl Post<'_> {
         }
     }
 
-    async fn batch(self, decoded: Decoded) -> Response<Payload> {
+    async fn batch(self, elements: Vec<Result<Message, Malformed>>) -> Response<Payload> {
+        let refuse = |problem: &str| invalid(StatusCode::BAD_REQUEST, None, problem);
+        if elements.iter().flatten().any(|message| admit::stands_alone(message, self.offer)) {
+            return refuse("an array holds neither initialize nor a message with modern _meta: send that one alone");
+        }
         let batches = match &self.header {
+            Header::Unknown(text) => return told(None, admit::unsupported(text, self.offer.supported()), Era::Legacy),
             Header::Legacy(revision) => revision.rules().batches,
             Header::Absent => true,
-            Header::Modern | Header::Unknown(_) => false,
+            Header::Modern => false,
         };
         let dates = Revision::with_batches();
         let problem = format!("an array of messages is taken only in revision {dates}: send one message");
+        let decoded = Decoded::Batch(elements);
         match (&self.sid, self.server.options.legacy) {
-            (_, LegacyMode::Off) => invalid(StatusCode::BAD_REQUEST, None, "send one message, not an array"),
-            _ if !batches => invalid(StatusCode::BAD_REQUEST, None, &problem),
-            (Sid::Malformed, _) => invalid(StatusCode::BAD_REQUEST, None, MALFORMED_SID),
+            (_, LegacyMode::Off) => refuse("send one message, not an array"),
+            _ if matches!(self.header, Header::Modern) => refuse(&problem),
+            (Sid::Malformed, _) => refuse(MALFORMED_SID),
             (Sid::Given(sid), _) => match self.server.sessions.get(&Principal::LOCAL, sid) {
                 None => invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION),
+                Some(_) if !batches => refuse(&problem),
                 Some(session) => self.in_session(&session, decoded).await,
             },
-            (Sid::Absent, LegacyMode::Sessions) => invalid(StatusCode::BAD_REQUEST, None, NO_SESSION),
+            (Sid::Absent, _) if !batches => refuse(&problem),
+            (Sid::Absent, LegacyMode::Sessions) => refuse(NO_SESSION),
             (Sid::Absent, LegacyMode::Stateless) => self.assumed(decoded).await,
         }
     }

@@ -198,3 +198,64 @@ impl Sessions {
         all.iter().for_each(|session| session.end());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::catalog::DEFAULT_DIGEST_KEY;
+    use crate::protocol::invoke::BoxFuture;
+    use crate::protocol::json::JsonLimits;
+    use crate::protocol::{
+        CacheHints, Caller, Catalog, CatalogParts, Content, Decoded, Dispatcher, Identity, Invocation, Invoke, Limits,
+        Offer, Outcome,
+    };
+    use crate::transport::Engine;
+
+    struct Nothing;
+
+    impl Invoke for Nothing {
+        fn invoke(&self, _: Invocation, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+            Box::pin(std::future::ready(Outcome::Complete(Content::default())))
+        }
+    }
+
+    fn session() -> LegacySession {
+        let parts = CatalogParts {
+            identity: Identity { name: "test".into(), version: "1.0.0".into(), title: None },
+            instructions: None,
+            digest_key: DEFAULT_DIGEST_KEY.to_owned(),
+            cache: CacheHints::default(),
+            offer: Offer::Both,
+            tools: Vec::new(),
+        };
+        let catalog = Arc::new(Catalog::build(parts).unwrap());
+        let dispatcher = Arc::new(Dispatcher::new(Arc::new(catalog), [0; 32]));
+        let engine = Engine::new(dispatcher, Arc::new(Nothing), Limits::default());
+        let connection = engine.open(Principal::LOCAL);
+        LegacySession::new(Driver::new(engine, connection, Routes::default()))
+    }
+
+    #[tokio::test]
+    async fn a_post_that_comes_as_its_session_ends_is_not_left_waiting() {
+        let sessions = Sessions::new(1, Duration::from_secs(60));
+        let id = SessionId::random().unwrap();
+        sessions.insert(Principal::LOCAL, id.clone(), session()).unwrap();
+        let found = sessions.get(&Principal::LOCAL, &id).unwrap();
+        assert!(sessions.remove(&Principal::LOCAL, &id));
+        let outbox = Outbox::new();
+        let ping = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        found.driver.deliver(Decoded::read(&ping, &JsonLimits::default()), None, Some(Arc::clone(&outbox)));
+        assert!(matches!(outbox.next().await, Next::Silence));
+    }
+
+    #[test]
+    fn session_ids_are_visible_ascii_of_a_length_that_could_be_ours() {
+        for good in [&b"a"[..], b"0123456789abcdef", &[b'x'; 128]] {
+            assert!(SessionId::read(good).is_some());
+        }
+        for bad in [&b""[..], b"a b", b"a\x7f", b"\xc3\xa9", &[b'x'; 129]] {
+            assert!(SessionId::read(bad).is_none());
+        }
+        assert_ne!(SessionId::random().unwrap(), SessionId::random().unwrap());
+    }
+}

@@ -1,25 +1,142 @@
-//! A socket whose writes may not be blocked for ever.
+//! A socket that gives up a peer who does not send, does not read, or does not go.
+//!
+//! Promises: a head arrives within its time once it has begun, the next request within the idle
+//! time, and a write is not blocked for ever; a head that could be read in two ways is marked
+//! before the request is served; a client that was refused while it still sends can read why.
 
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
-/// Fails a write once the peer has taken nothing for the given time.
+use super::head::Head;
+use crate::protocol::Limits;
+
+/// How long, and how many bytes, of a refused request are read and dropped so that its client reads the refusal:
+/// a socket closed with unread bytes is reset.
+const LINGER_TIME: Duration = Duration::from_secs(2);
+/// See [`LINGER_TIME`].
+const LINGER_BYTES: usize = 64 * 1024 * 1024;
+
+/// What a socket and the service of its requests tell each other.
+#[derive(Debug, Default)]
+pub(super) struct Turn {
+    /// A head was read since the socket last looked.
+    taken: AtomicBool,
+    /// A request is being served; otherwise the next head is awaited.
+    serving: AtomicBool,
+    /// The head that arrived could be read in two ways.
+    ambiguous: AtomicBool,
+    /// The last request was refused with its body unread.
+    unread: AtomicBool,
+}
+
+impl Turn {
+    /// A request's head was read: it is served until what this gives is dropped.
+    pub(super) fn begin(self: &Arc<Self>) -> Serving {
+        self.unread.store(false, Ordering::Release);
+        self.serving.store(true, Ordering::Release);
+        self.taken.store(true, Ordering::Release);
+        Serving(Arc::clone(self))
+    }
+}
+
+/// A request that is being served.
+pub(super) struct Serving(Arc<Turn>);
+
+impl Serving {
+    /// Whether the request's head could be read in two ways.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        self.0.ambiguous.load(Ordering::Acquire)
+    }
+
+    /// The request was refused and its body will not be read.
+    pub(super) fn leave_unread(&self) {
+        self.0.unread.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.0.serving.store(false, Ordering::Release);
+    }
+}
+
+/// What the timer of a socket is waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    Nothing,
+    /// The first byte of another request.
+    Request,
+    /// The rest of a head.
+    Head,
+}
+
+/// See the module.
 pub(super) struct Socket {
     stream: TcpStream,
+    turn: Arc<Turn>,
+    head: Head,
+    awaited: Awaited,
+    timer: Pin<Box<Sleep>>,
+    header_time: Duration,
+    idle: Duration,
     patience: Duration,
     blocked: Option<Pin<Box<Sleep>>>,
+    lingering: Option<(Pin<Box<Sleep>>, usize)>,
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, patience: Duration) -> Self {
-        Self { stream, patience, blocked: None }
+    /// The first head must arrive within the header time from now.
+    pub(super) fn new(stream: TcpStream, turn: Arc<Turn>, limits: &Limits) -> Self {
+        Self {
+            stream,
+            turn,
+            head: Head::default(),
+            awaited: Awaited::Head,
+            timer: Box::pin(tokio::time::sleep(limits.header_time)),
+            header_time: limits.header_time,
+            idle: limits.socket_idle,
+            patience: limits.stalled_write,
+            blocked: None,
+            lingering: None,
+        }
+    }
+
+    /// Watches heads arrive; `bytes` came now, if any did.
+    fn watch(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> io::Result<()> {
+        if self.turn.taken.swap(false, Ordering::AcqRel) {
+            self.head.clear();
+            self.awaited = Awaited::Nothing;
+        }
+        if self.turn.serving.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.head.push(bytes);
+        self.turn.ambiguous.store(self.head.ambiguity().is_some(), Ordering::Release);
+        let awaited = match (self.head.has_begun(), self.head.is_whole()) {
+            (_, true) => Awaited::Nothing,
+            (true, false) => Awaited::Head,
+            // The first request's head is awaited from the start.
+            (false, false) if self.awaited == Awaited::Head => Awaited::Head,
+            (false, false) => Awaited::Request,
+        };
+        if awaited != self.awaited {
+            self.awaited = awaited;
+            let time = if awaited == Awaited::Request { self.idle } else { self.header_time };
+            self.timer.as_mut().reset(Instant::now() + time);
+        }
+        if awaited != Awaited::Nothing && self.timer.as_mut().poll(cx).is_ready() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
     }
 
     fn judge<T>(&mut self, cx: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
@@ -34,11 +151,31 @@ impl Socket {
             Poll::Pending => Poll::Pending,
         }
     }
+
+    /// Reads and drops what a refused client still sends.
+    fn linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let (timer, dropped) = self.lingering.get_or_insert_with(|| (Box::pin(tokio::time::sleep(LINGER_TIME)), 0));
+        let mut block = [std::mem::MaybeUninit::uninit(); 16 * 1024];
+        while *dropped < LINGER_BYTES && timer.as_mut().poll(cx).is_pending() {
+            let mut buffer = ReadBuf::uninit(&mut block);
+            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
+                Ok(()) if !buffer.filled().is_empty() => *dropped += buffer.filled().len(),
+                _ => break,
+            }
+        }
+        Poll::Ready(())
+    }
 }
 
 impl AsyncRead for Socket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        let outcome = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if let Poll::Ready(Err(_)) = &outcome {
+            return outcome;
+        }
+        self.watch(cx, buffer.filled().get(before..).unwrap_or_default())?;
+        outcome
     }
 }
 
@@ -62,6 +199,11 @@ impl AsyncWrite for Socket {
         Pin::new(&mut self.stream).poll_flush(cx)
     }
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
+        let head_refused = self.head.has_begun() && !self.turn.taken.load(Ordering::Acquire);
+        if head_refused || self.turn.unread.load(Ordering::Acquire) {
+            ready!(self.linger(cx));
+        }
+        Poll::Ready(Ok(()))
     }
 }

@@ -1,0 +1,261 @@
+//! The command line as people and programs use it: exit codes, JSON, streams, signals.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test may fail by panicking"
+)]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+const SURFACE: &str = r#"
+surface: shell
+version: 1.0.0
+tools:
+  say:
+    description: Says a text.
+    read_only: true
+    args: { text: { type: string, as: data, required: true }, times: { type: integer, default: 1 } }
+    run: [printf, "%s", "{text}", "{times}"]
+  fail:
+    description: Fails.
+    run: [sh, -c, "echo broken >&2; exit 3"]
+  wait:
+    description: Waits.
+    run: [sleep, "600"]
+"#;
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("surface.yaml"), SURFACE).unwrap();
+    folder
+}
+
+fn twodoor(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_twodoor"));
+    command.args(arguments).current_dir(folder).env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let folder = folder();
+    let Output { status, stdout, stderr } = twodoor(folder.path(), arguments).output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+fn json_of(arguments: &[&str]) -> Value {
+    let (_, stdout, stderr) = run(arguments);
+    serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{arguments:?}: {e}: {stdout}{stderr}"))
+}
+
+#[test]
+fn wrong_usage_ends_with_2_a_refused_surface_with_3_a_failed_tool_with_1() {
+    for (arguments, code, said) in [
+        (&["frobnicate"][..], 2, "frobnicate"),
+        (&["serve", "--http", "0.0.0.0:1"], 2, "no authentication"),
+        (&["serve", "--http", "nonsense"], 2, "HOST:PORT"),
+        (&["check", "missing.yaml"], 3, ""),
+        (&["serve", "missing.yaml"], 3, "missing.yaml"),
+        (&["call", "missing", "-s", "missing.yaml"], 3, "missing.yaml"),
+        (&["digest", "missing.yaml"], 3, "missing.yaml"),
+        (&["call", "sya", "text=x"], 2, "did you mean say?"),
+        (&["call", "say", "txet=x"], 2, "did you mean text?"),
+        (&["call", "say", "text"], 2, "key=value"),
+        (&["call", "say", "text=a", "text=b"], 2, "twice"),
+        (&["call", "say"], 2, "text"),
+        (&["call", "say", "text=a", "times=many"], 2, "integer"),
+        (&["call", "say", "--args", "{"], 2, "--args"),
+        (&["call", "say", "--args", "[]"], 2, "object"),
+        (&["call", "say", "--args", "{\"text\":\"a\",\"text\":\"b\"}"], 2, "duplicate"),
+        (&["call", "fail"], 1, "broken"),
+        (&["probe", "no-such-program-anywhere"], 2, "no-such-program-anywhere"),
+        (&["probe", "https://127.0.0.1/mcp"], 2, "https"),
+        (&["completions", "tcsh"], 2, "tcsh"),
+    ] {
+        let (found, stdout, stderr) = run(arguments);
+        assert_eq!(found, Some(code), "{arguments:?}\n{stdout}{stderr}");
+        assert!(stderr.contains(said), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_call_prints_what_the_tool_said_and_a_dry_run_what_it_would_run() {
+    let (code, stdout, _) = run(&["call", "say", "text=-n $(id)"]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "-n $(id)1\n"));
+    let (code, stdout, _) = run(&["call", "say", "--args", r#"{"text": "a", "times": 2}"#]);
+    assert_eq!((code, stdout.as_str()), (Some(0), "a2\n"));
+    let shown = json_of(&["call", "say", "text=a b", "--dry-run", "--json"]);
+    let argv = shown["argv"].as_array().unwrap();
+    assert!(argv[0].as_str().unwrap().ends_with("/printf"));
+    assert_eq!(argv[1..], ["%s", "a b", "1"]);
+    assert!(shown["env"].as_array().unwrap().contains(&json!("PATH")));
+    assert_eq!(json_of(&["call", "fail", "--json"])["isError"], true);
+    assert_eq!(json_of(&["call", "say", "text=x", "--json"])["text"], "x1");
+}
+
+#[test]
+fn a_check_as_json_has_each_problem_with_its_place() {
+    let folder = folder();
+    let bad = SURFACE.replace("read_only", "read_onyl").replace("version: 1.0.0", "version: one");
+    std::fs::write(folder.path().join("bad.yaml"), bad).unwrap();
+    let output = twodoor(folder.path(), &["check", "surface.yaml", "bad.yaml", "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let problems: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let errors: Vec<&Value> = problems.as_array().unwrap().iter().filter(|p| p["severity"] == "error").collect();
+    let rules: Vec<&str> = errors.iter().map(|p| p["rule"].as_str().unwrap()).collect();
+    assert_eq!(rules, ["version", "unknown-key"]);
+    assert_eq!((errors[1]["line"].as_u64(), errors[1]["suggestion"].as_str()), (Some(7), Some("read_only")));
+}
+
+#[test]
+fn the_digest_printed_is_the_digest_served() {
+    let printed = json_of(&["digest", "--json"]);
+    let folder = folder();
+    let output = twodoor(folder.path(), &["probe", "--json", env!("CARGO_BIN_EXE_twodoor"), "serve"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &report["verdict"]), (Some(0), &json!("same")));
+    for door in ["modern", "legacy"] {
+        assert_eq!(report[door]["digest"]["sortedKeys"], printed["digest"], "{door}");
+        assert_eq!(report[door]["published"][0]["holds"], true, "{door}");
+    }
+    assert_eq!(printed["tools"].as_object().unwrap().len(), 3);
+    assert_eq!(printed["revisions"].as_object().unwrap().len(), 5);
+}
+
+#[test]
+fn completions_exist_for_every_shell_and_know_the_commands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (code, stdout, _) = run(&["completions", shell]);
+        assert_eq!(code, Some(0));
+        for command in ["serve", "check", "call", "digest", "probe", "completions"] {
+            assert!(stdout.contains(command), "{shell} {command}");
+        }
+    }
+}
+
+struct Served {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    _folder: tempfile::TempDir,
+}
+
+impl Served {
+    fn start(arguments: &[&str]) -> Self {
+        let folder = folder();
+        let mut command = twodoor(folder.path(), arguments);
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        let mut child = child.unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Self { child, stderr, _folder: folder }
+    }
+
+    fn address(&mut self) -> String {
+        let mut line = String::new();
+        while !line.contains("listening on http://") {
+            line.clear();
+            assert_ne!(self.stderr.read_line(&mut line).unwrap(), 0, "it never listened");
+        }
+        line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned()
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn signal(&self, name: &str) {
+        assert!(
+            Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap().success()
+        );
+    }
+
+    fn code(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    fn healthy(address: &str) -> bool {
+        let Ok(mut socket) = std::net::TcpStream::connect(address) else { return false };
+        let request = format!("GET /healthz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        let mut answer = String::new();
+        socket.write_all(request.as_bytes()).is_ok()
+            && socket.read_to_string(&mut answer).is_ok()
+            && answer.starts_with("HTTP/1.1 200")
+    }
+}
+
+fn call(id: u64, tool: &str) -> Value {
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": tool, "_meta": meta } })
+}
+
+#[test]
+fn the_end_of_input_ends_a_server_only_if_it_serves_stdio() {
+    let mut http = Served::start(&["serve", "--http", "127.0.0.1:0"]);
+    let address = http.address();
+    drop(http.child.stdin.take());
+    assert!(Served::healthy(&address));
+    http.signal("TERM");
+    assert_eq!(http.code(), Some(0));
+
+    let mut both = Served::start(&["serve", "--http", "127.0.0.1:0", "--stdio"]);
+    let address = both.address();
+    assert!(Served::healthy(&address));
+    drop(both.child.stdin.take());
+    assert_eq!(both.code(), Some(0));
+    assert!(!Served::healthy(&address));
+}
+
+#[test]
+fn both_flags_serve_both() {
+    let mut both = Served::start(&["serve", "--http", "127.0.0.1:0", "--stdio"]);
+    assert!(Served::healthy(&both.address()));
+    both.say(&call(1, "fail"));
+    let mut line = String::new();
+    BufReader::new(both.child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(1), &json!(true)));
+}
+
+#[test]
+fn a_stop_leaves_no_program_behind() {
+    let mut served = Served::start(&["serve"]);
+    served.say(&call(1, "wait"));
+    let children = || {
+        let listed =
+            Command::new("ps").args(["-o", "pid=", "--ppid", &served.child.id().to_string()]).output().unwrap();
+        String::from_utf8(listed.stdout).unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut running = children();
+    while running.is_empty() {
+        std::thread::yield_now();
+        running = children();
+    }
+    served.signal("TERM");
+    assert_eq!(served.code(), Some(0));
+    let left = Command::new("ps").args(["-o", "pid=", "-p", &running.join(",")]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&left.stdout).trim(), "");
+}
+
+#[test]
+fn a_port_that_is_taken_ends_with_5_and_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (code, _, stderr) = run(&["serve", "--http", &address]);
+    assert_eq!(code, Some(5));
+    assert!(stderr.contains(&address), "{stderr}");
+}
+
+#[test]
+fn help_teaches_every_command_by_example() {
+    for command in ["serve", "check", "call", "probe", "completions"] {
+        let (code, stdout, _) = run(&[command, "--help"]);
+        assert_eq!(code, Some(0));
+        assert!(stdout.contains("Example"), "{command}");
+    }
+}
