@@ -176,9 +176,9 @@ impl Connection {
         self.session.as_ref()
     }
 
-    /// Whether the peer is gone: whatever arrives now is answered by nothing.
-    pub fn is_closed(&self) -> bool {
-        self.closed
+    /// Whether what arrives is read no more, and so answered by nothing.
+    pub fn is_deaf(&self) -> bool {
+        self.deaf
     }
 
     /// How many calls are in flight.
