@@ -176,8 +176,8 @@ impl Connection {
         self.session.as_ref()
     }
 
-    /// Whether the peer is gone, or was overrun: whatever arrives now is answered by nothing.
-    pub fn is_closed(&self) -> bool {
+    /// Whether what arrives is read no more, and so answered by nothing.
+    pub fn is_deaf(&self) -> bool {
         self.deaf
     }
 

@@ -125,7 +125,7 @@ impl<S: Sink> Driver<S> {
         let mut machine = self.lock();
         let arrival = machine.connection.handle_message(now(), decoded, mirror);
         self.0.sink.open(arrival, route);
-        if machine.connection.is_closed() {
+        if machine.connection.is_deaf() {
             self.0.sink.silence(arrival);
         }
         self.carry(machine);

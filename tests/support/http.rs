@@ -15,7 +15,7 @@ use twodoor::transport::http::{self, LegacyMode, Options};
 use twodoor::transport::{Engine, ServeError};
 
 use super::play::Player;
-use super::transcript::{Client, HttpRequest, Legacy, Said, SaidHead, Transcript};
+use super::transcript::{Act, Client, HttpRequest, Legacy, Said, SaidHead, Transcript};
 use super::world::{self, PATIENCE, World};
 
 pub(crate) struct Http {
@@ -28,6 +28,8 @@ pub(crate) struct Http {
     tell: Sender<(usize, Event)>,
     told: Receiver<(usize, Event)>,
     waiting: VecDeque<(usize, Event)>,
+    /// Messages that came while the end of their response was waited for.
+    unexpected: Vec<Said>,
     requests: Vec<Request>,
     /// The request whose head the transcript spells out, while it is looked at.
     current: Option<usize>,
@@ -86,6 +88,7 @@ impl Http {
             tell,
             told,
             waiting: VecDeque::new(),
+            unexpected: Vec::new(),
             requests: Vec::new(),
             current: None,
             sid: None,
@@ -226,6 +229,23 @@ impl Http {
             }
             Event::End(_) => self.requests[index].over = true,
         }
+    }
+
+    /// Waits until all requests of a kind have ended; what comes instead is kept as unexpected.
+    fn wait_for_ends(&mut self, kind: impl Fn(&Request) -> bool) -> Result<(), String> {
+        while self.requests.iter().any(|request| kind(request) && !request.over) {
+            let Some((index, event)) = self.next(None, PATIENCE) else {
+                return Err("a response does not end".to_owned());
+            };
+            self.note(index, &event);
+            let said = match event {
+                event if self.requests[index].implied => self.implied_event(index, event),
+                Event::Message(text) => Some(Said::Message(text)),
+                Event::Head(_) | Event::End(_) => None,
+            };
+            self.unexpected.extend(said);
+        }
+        Ok(())
     }
 
     /// What a message of an implied request says, once its status was checked.
@@ -378,6 +398,7 @@ impl Player for Http {
                 };
                 request.stream.shutdown(Shutdown::Both).map_err(|e| e.to_string())
             }
+            Client::Act(Act::Ended) => self.wait_for_ends(|_| true),
             Client::Act(act) if self.world.act(*act) => Ok(()),
             Client::Act(act) => Err(format!("{act:?} did not come about")),
             other => Err(format!("{other:?} has no meaning over HTTP")),
@@ -419,17 +440,8 @@ impl Player for Http {
         self.current = None;
         let mut rest = Vec::new();
         // Implied requests end by themselves; what the transcript left open is closed by the stop.
-        while self.requests.iter().any(|request| request.implied && !request.over) {
-            let Some((index, event)) = self.next(None, PATIENCE) else {
-                return Err("a response does not end".to_owned());
-            };
-            self.note(index, &event);
-            if self.requests[index].implied {
-                rest.extend(self.implied_event(index, event));
-            } else if let Event::Message(text) = event {
-                rest.push(Said::Message(text));
-            }
-        }
+        self.wait_for_ends(|request| request.implied)?;
+        rest.append(&mut self.unexpected);
         for request in self.requests.iter().filter(|request| request.left_open && !request.over) {
             let _ = request.stream.shutdown(Shutdown::Both);
         }

@@ -115,6 +115,8 @@ pub(crate) enum Act {
     Release,
     /// Has calls that are over tell their progress.
     Late,
+    /// Until every HTTP response has ended.
+    Ended,
 }
 
 /// What the server says.
@@ -298,7 +300,7 @@ impl Transcript {
 
     fn fits(&self, way: Way, legacy_named: bool) -> bool {
         let clients = || self.groups.iter().map(|group| &group.client);
-        let http = clients().any(|c| matches!(c, Client::Http(_) | Client::Close));
+        let http = clients().any(|c| matches!(c, Client::Http(_) | Client::Close | Client::Act(Act::Ended)));
         let bytes = clients().any(|c| matches!(c, Client::Raw(_) | Client::Drip(_) | Client::EndOfInput));
         match way {
             Way::Memory => !http && !bytes,
@@ -355,6 +357,7 @@ impl Client {
                 "completed" => Act::Completed(count),
                 "release" => Act::Release,
                 "late" => Act::Late,
+                "ended" => Act::Ended,
                 _ => return Err(format!("{line}: unknown")),
             }));
         }

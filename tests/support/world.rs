@@ -15,7 +15,7 @@ use twodoor::protocol::{
 use super::transcript::Act;
 
 /// How long anything that must happen may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Carries out the tools. Calls of `wait` end when they are released or when their caller is gone.
 #[derive(Default)]
@@ -59,6 +59,7 @@ pub(crate) fn catalog(offer: Offer, divergent: bool) -> Arc<Catalog> {
         },
         tool("fail", "Fails always."),
         tool("wait", "Runs until it is stopped."),
+        tool("nap", "Takes a fifth of a second."),
         ToolParts {
             input_schema: object(json!({"kind": {"enum": ["form", "url", "sample"]}})),
             ..tool("ask", "Asks the client for a name, then greets it.")
@@ -143,6 +144,7 @@ impl World {
                 late.iter().for_each(|caller| caller.notify(told.clone()));
                 !late.is_empty()
             }
+            Act::Ended => false,
         }
     }
 
@@ -170,6 +172,10 @@ impl World {
             "echo" => Outcome::Complete(Content::text(argument("text").unwrap().as_str().unwrap())),
             "fail" => Outcome::Failed(Content::text("broken")),
             "wait" => self.wait(&*caller).await,
+            "nap" => {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                Outcome::Complete(Content::text("rested"))
+            }
             "steps" => {
                 for step in 1..=3 {
                     let message = Some(format!("step {step}"));

@@ -243,24 +243,6 @@ mod tests {
         LegacySession::new(Driver::new(engine, connection, Routes::default()))
     }
 
-    #[test]
-    fn the_idle_time_begins_when_the_last_stream_ends() {
-        let sessions = Sessions::new(10, Duration::from_secs(10));
-        let id = SessionId::random().unwrap();
-        sessions.insert(Principal::LOCAL, id.clone(), session()).unwrap();
-        let held = sessions.get(&Principal::LOCAL, &id).unwrap();
-        let (_, slot) = held.open_stream().unwrap();
-        for now in [9_000, 20_000, 3_600_000] {
-            sessions.sweep_at(now);
-            assert!(sessions.lock().len() == 1, "{now}");
-        }
-        drop(slot);
-        sessions.sweep_at(3_610_000);
-        assert_eq!(sessions.lock().len(), 1, "ten seconds are not over");
-        sessions.sweep_at(3_610_001);
-        assert_eq!(sessions.lock().len(), 0);
-    }
-
     #[tokio::test]
     async fn a_post_that_comes_as_its_session_ends_is_not_left_waiting() {
         let sessions = Sessions::new(1, Duration::from_secs(60));
@@ -283,5 +265,23 @@ mod tests {
             assert!(SessionId::read(bad).is_none());
         }
         assert_ne!(SessionId::random().unwrap(), SessionId::random().unwrap());
+    }
+
+    #[test]
+    fn the_idle_time_begins_when_the_last_stream_ends() {
+        let sessions = Sessions::new(10, Duration::from_secs(10));
+        let id = SessionId::random().unwrap();
+        sessions.insert(Principal::LOCAL, id.clone(), session()).unwrap();
+        let held = sessions.get(&Principal::LOCAL, &id).unwrap();
+        let (_, slot) = held.open_stream().unwrap();
+        for now in [9_000, 20_000, 3_600_000] {
+            sessions.sweep_at(now);
+            assert!(sessions.lock().len() == 1, "{now}");
+        }
+        drop(slot);
+        sessions.sweep_at(3_610_000);
+        assert_eq!(sessions.lock().len(), 1, "ten seconds are not over");
+        sessions.sweep_at(3_610_001);
+        assert_eq!(sessions.lock().len(), 0);
     }
 }
