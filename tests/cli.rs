@@ -222,24 +222,58 @@ fn both_flags_serve_both() {
     assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(1), &json!(true)));
 }
 
+/// What `ps` lists of processes, by number.
+fn listed(selection: &[&str]) -> Vec<String> {
+    let listed = Command::new("ps").args(["-o", "pid="]).args(selection).output().unwrap();
+    String::from_utf8(listed.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
+}
+
+/// The children of a process, once there are any.
+fn children(of: &Served) -> Vec<String> {
+    loop {
+        let running = listed(&["--ppid", &of.child.id().to_string()]);
+        if !running.is_empty() {
+            return running;
+        }
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn a_stop_leaves_no_program_behind() {
-    let mut served = Served::start(&["serve"]);
-    served.say(&call(1, "wait"));
-    let children = || {
-        let listed =
-            Command::new("ps").args(["-o", "pid=", "--ppid", &served.child.id().to_string()]).output().unwrap();
-        String::from_utf8(listed.stdout).unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
-    };
-    let mut running = children();
-    while running.is_empty() {
-        std::thread::yield_now();
-        running = children();
+    let commands = [(&["serve"][..], 0), (&["call", "wait"][..], 1), (&["probe", "--", "sleep", "600"][..], 2)];
+    let each = commands.iter().flat_map(|command| ["TERM", "INT", "HUP"].map(|signal| (command, signal)));
+    // Stopped all at once: a server gives its calls time.
+    let stopping: Vec<_> = each
+        .map(|((arguments, code), signal)| {
+            let mut started = Served::start(arguments);
+            if *arguments == ["serve"] {
+                started.say(&call(1, "wait"));
+            }
+            let running = children(&started);
+            started.signal(signal);
+            (arguments, signal, code, started, running)
+        })
+        .collect();
+    for (arguments, signal, code, mut started, running) in stopping {
+        assert_eq!(started.code(), Some(*code), "{arguments:?} {signal}");
+        assert_eq!(listed(&["-p", &running.join(",")]), [""; 0], "{arguments:?} {signal}");
     }
+}
+
+#[test]
+fn a_hang_up_that_was_ignored_stays_ignored() {
+    let folder = folder();
+    let mut command = Command::new("nohup");
+    command.arg(env!("CARGO_BIN_EXE_twodoor")).args(["serve", "--http", "127.0.0.1:0"]).current_dir(folder.path());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut served = Served { child, stderr, _folder: folder };
+    let address = served.address();
+    served.signal("HUP");
+    assert!(Served::healthy(&address));
     served.signal("TERM");
     assert_eq!(served.code(), Some(0));
-    let left = Command::new("ps").args(["-o", "pid=", "-p", &running.join(",")]).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&left.stdout).trim(), "");
 }
 
 #[test]

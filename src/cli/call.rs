@@ -18,6 +18,7 @@ use twodoor::protocol::{
 use twodoor::surface::did_you_mean;
 
 use super::logging::{self, LogFormat};
+use super::signals::Signals;
 use super::{exit, show};
 
 /// Calls one tool of a surface, or shows what the call would run
@@ -142,11 +143,12 @@ impl Call {
         };
         let outcome = runtime.block_on(async {
             let _ = process::become_subreaper();
+            let mut signals = Signals::catch();
             let running = router.invoke(invocation, Arc::new(Nobody));
             tokio::select! {
                 outcome = show::with_progress("running", running) => Some(outcome),
                 () = tokio::time::sleep(deadline) => None,
-                _ = tokio::signal::ctrl_c() => None,
+                () = signals.next() => None,
             }
         });
         runtime.block_on(process::settle(process::GRACE));

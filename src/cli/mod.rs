@@ -8,6 +8,7 @@ mod logging;
 mod probe;
 mod serve;
 mod show;
+mod signals;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

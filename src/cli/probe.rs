@@ -9,6 +9,7 @@ use twodoor::client::{self, HttpTarget, Options, Pipes, Program, Target};
 use twodoor::core::process::{self, Environment, Exit, Stderr};
 use twodoor::protocol::invoke::BoxFuture;
 
+use super::signals::Signals;
 use super::{exit, show};
 
 /// Opens the modern and the legacy door of a server and compares what they show
@@ -43,10 +44,18 @@ impl Probe {
         let report = runtime.block_on(async {
             let _ = process::become_subreaper();
             let options = Options::default();
-            let report = show::with_progress("opening both doors", client::probe(&target, &options)).await;
+            let mut signals = Signals::catch();
+            let report = tokio::select! {
+                report = show::with_progress("opening both doors", client::probe(&target, &options)) => Some(report),
+                () = signals.next() => None,
+            };
             let _ = process::settle(process::GRACE).await;
             report
         });
+        let Some(report) = report else {
+            show::error("the probe was interrupted", "run it again, and let it end");
+            return exit::usage();
+        };
         let text = if self.json { report.to_json() } else { report.to_string() };
         show::out(&format!("{}\n", text.trim_end()));
         ExitCode::from(report.verdict.exit_code())

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use twodoor::core::backend::Router;
 use twodoor::core::process;
@@ -15,6 +14,7 @@ use twodoor::transport::http::{LegacyMode, Options};
 use twodoor::transport::{Engine, ServeError, http, stdio};
 
 use super::logging::{self, LogFormat};
+use super::signals::Signals;
 use super::{SurfaceFile, exit, show};
 
 /// Serves a surface to legacy and modern clients alike
@@ -157,7 +157,7 @@ async fn serve(
         tracing::warn!(%error, "programs that leave their group cannot be found again");
     }
     let (stop, stopped) = watch::channel(false);
-    tokio::spawn(stop_on_signals(stop.clone()));
+    tokio::spawn(stop_on_signals(Signals::catch(), stop.clone()));
     tokio::spawn(process::reap_orphans());
     let listener = match address {
         Some(address) => Some(http::listen(address).await?),
@@ -194,25 +194,11 @@ async fn told(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stop| *stop).await;
 }
 
-/// The first TERM or INT stops in order, the second at once.
-async fn stop_on_signals(stop: watch::Sender<bool>) {
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        tracing::warn!("signals cannot be caught: a stop will not be in order");
-        return;
-    };
-    let mut asked = false;
-    loop {
-        tokio::select! {
-            Some(()) = terminate.recv() => {}
-            Some(()) = interrupt.recv() => {}
-            else => return,
-        }
-        if asked {
-            process::kill_all();
-            std::process::exit(1);
-        }
-        asked = true;
-        let _ = stop.send(true);
-    }
+/// The first signal stops in order, the second at once.
+async fn stop_on_signals(mut signals: Signals, stop: watch::Sender<bool>) {
+    signals.next().await;
+    let _ = stop.send(true);
+    signals.next().await;
+    process::kill_all();
+    std::process::exit(1);
 }
