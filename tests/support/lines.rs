@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use twodoor::protocol::{Limits, Offer};
-use twodoor::transport::http::never;
 use twodoor::transport::{Engine, ServeError, stdio};
 
 use super::play::Player;
@@ -38,7 +37,7 @@ impl Lines {
         let (their_input, input) = std::io::pipe().unwrap();
         let (output, their_output) = std::io::pipe().unwrap();
         let streams = stdio::Streams::new(OwnedFd::from(their_input), OwnedFd::from(their_output));
-        let served = Some(runtime.spawn(stdio::serve(engine, streams, never())));
+        let served = Some(runtime.spawn(stdio::serve(engine, streams, std::future::pending())));
         let far_end = FarEnd::Pipes { world, runtime: runtime.clone(), served };
         Self { input: Some(input), said: read_lines(output), far_end }
     }

@@ -17,7 +17,6 @@ mod status;
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -323,9 +322,4 @@ fn delete(server: &Server, parts: &Parts) -> Response<Payload> {
             response::empty(StatusCode::NO_CONTENT)
         }
     }
-}
-
-/// A stop that never comes.
-pub fn never() -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(std::future::pending())
 }
