@@ -287,7 +287,7 @@ fn live(
         Sid::Malformed => refuse(StatusCode::BAD_REQUEST, "Mcp-Session-Id must stand once and be visible ASCII"),
         Sid::Given(id) => match server.sessions.get(&Principal::LOCAL, &id) {
             Some(session) => Ok((id, session)),
-            None => refuse(StatusCode::NOT_FOUND, "no such session: open another with initialize"),
+            None => refuse(StatusCode::NOT_FOUND, "no such session: open another by initialize without Mcp-Session-Id"),
         },
     }
 }

@@ -336,7 +336,7 @@ impl Post<'_> {
 }
 
 const NO_SESSION: &str = "this request belongs to no session: open with initialize and send its Mcp-Session-Id, or send the modern _meta and headers";
-const UNKNOWN_SESSION: &str = "no such session: open another with initialize";
+const UNKNOWN_SESSION: &str = "no such session: open another by initialize without Mcp-Session-Id";
 const MALFORMED_SID: &str = "Mcp-Session-Id must stand once and be visible ASCII";
 
 fn answered(answer: &Answer, accepted: Accepted, era: Era) -> Response<Payload> {
