@@ -107,11 +107,7 @@ impl Dispatcher {
             mirror.check_arguments(&tool.headers, &arguments)?;
         }
         let (answers, state) = match rules.input_required {
-            true => {
-                let binding =
-                    Binding::to_call(principal.name(), request.method().name(), &name, arguments.text().as_bytes());
-                (answers(params)?, self.state(params, now, binding)?)
-            }
+            true => (answers(params)?, self.state(request, principal, &name, &arguments, now)?),
             false => (Vec::new(), None),
         };
         if let Some(refused) = misfit(tool, &arguments, revision, &catalog)? {
@@ -129,9 +125,18 @@ impl Dispatcher {
         })))
     }
 
-    fn state(&self, params: &Params, now: u64, binding: Binding<'_>) -> Result<Option<Value>, Fault> {
-        let Some(sealed) = params.get("requestState") else { return Ok(None) };
+    /// What the tool put into its last question. Without a state nothing is hashed: most calls have none.
+    fn state(
+        &self,
+        request: &Admitted,
+        principal: &Principal,
+        tool: &str,
+        arguments: &Arguments,
+        now: u64,
+    ) -> Result<Option<Value>, Fault> {
+        let Some(sealed) = request.request().params.get("requestState") else { return Ok(None) };
         let text = sealed.as_text().unwrap_or_default();
+        let binding = Binding::to_call(principal.name(), request.method().name(), tool, arguments.text().as_bytes());
         let opened = self.sealer.open(now, binding, &text);
         opened.map(Some).map_err(|unsealable| Fault::InvalidParams(unsealable.to_string()))
     }

@@ -286,6 +286,11 @@ impl RawJson {
         Self(whole.slice_ref(part.get().as_bytes()))
     }
 
+    /// A text that was checked, without white space around it.
+    pub(super) fn checked(text: Bytes) -> Self {
+        Self(text)
+    }
+
     /// The text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

@@ -154,7 +154,7 @@ fn decode(text: &Bytes, limits: &JsonLimits) -> Result<Decoded, Malformed> {
     }
     let text = text.slice_ref(text.trim_ascii());
     if text.first() != Some(&b'[') {
-        return Ok(Decoded::One(decode_one(&text)));
+        return Ok(Decoded::One(decode_one(text)));
     }
     let elements: Vec<&RawValue> =
         serde_json::from_slice(&text).map_err(|_| Malformed::invalid(None, "unreadable batch"))?;
@@ -165,7 +165,7 @@ fn decode(text: &Bytes, limits: &JsonLimits) -> Result<Decoded, Malformed> {
         let problem = format!("a batch of {} messages: at most {BATCH_MESSAGES} are taken", elements.len());
         return Err(Malformed::invalid(None, problem));
     }
-    Ok(Decoded::Batch(elements.iter().map(|e| decode_one(&text.slice_ref(e.get().as_bytes()))).collect()))
+    Ok(Decoded::Batch(elements.iter().map(|e| decode_one(text.slice_ref(e.get().as_bytes()))).collect()))
 }
 
 /// The id of a text that is JSON but breaks our rules, if it has exactly one good one.
@@ -177,8 +177,8 @@ fn lone_id(text: &Bytes) -> Option<RequestId> {
     id.filter(|_| ids.next().is_none())
 }
 
-fn decode_one(text: &Bytes) -> Result<Message, Malformed> {
-    let Some(members) = whole(text).and_then(|raw| raw.members()) else {
+fn decode_one(text: Bytes) -> Result<Message, Malformed> {
+    let Some(members) = RawJson::checked(text).members() else {
         return Err(Malformed::invalid(None, "a message is a JSON object"));
     };
     let member = |name: &str| members.iter().find(|(key, _)| &**key == name).map(|(_, value)| value);
@@ -218,11 +218,6 @@ fn decode_one(text: &Bytes) -> Result<Message, Malformed> {
             format!("id must be an integer of at most 64 bits or a text of at most {REQUEST_ID_BYTES} bytes"),
         )),
     }
-}
-
-fn whole(text: &Bytes) -> Option<RawJson> {
-    let raw: &RawValue = serde_json::from_slice(text).ok()?;
-    Some(RawJson::part(text, raw))
 }
 
 /// Encodes an answer: a result that is already text, or a fault.
