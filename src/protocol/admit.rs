@@ -25,27 +25,48 @@ pub const CLAIM_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
-/// What a client declared it can be asked.
-#[derive(Debug, Clone, Default)]
-pub struct ClientCapabilities(Value);
+/// What a client declared it can be asked. Only that is kept of its capabilities: they are the client's
+/// own text, of any size, and a session lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ClientCapabilities {
+    elicit_form: bool,
+    elicit_url: bool,
+    sample: bool,
+    sample_with_tools: bool,
+    roots: bool,
+}
 
 impl ClientCapabilities {
-    pub(super) fn new(declared: Value) -> Self {
-        Self(declared)
+    /// Reads a capabilities object (2026-07-28 client/elicitation, client/sampling, client/roots).
+    ///
+    /// An empty `elicitation` means the form mode; a mode named alone excludes the other.
+    pub(super) fn read(declared: &RawJson) -> Self {
+        let within = |raw: Option<RawJson>| raw.and_then(|raw| raw.members()).unwrap_or_default();
+        let object = |members: &[(Box<str>, RawJson)], name: &str| {
+            members.iter().find(|(key, raw)| &**key == name && raw.kind() == Kind::Object).map(|(_, raw)| raw.clone())
+        };
+        let declared = declared.members().unwrap_or_default();
+        let (elicitation, sampling) = (object(&declared, "elicitation"), object(&declared, "sampling"));
+        let (elicits, samples) = (elicitation.is_some(), sampling.is_some());
+        let (modes, sampling) = (within(elicitation), within(sampling));
+        let elicit_url = object(&modes, "url").is_some();
+        Self {
+            elicit_form: object(&modes, "form").is_some() || (elicits && !elicit_url),
+            elicit_url,
+            sample: samples,
+            sample_with_tools: object(&sampling, "tools").is_some(),
+            roots: object(&declared, "roots").is_some(),
+        }
     }
 
-    /// Whether the client can be asked this (2026-07-28 client/elicitation, client/sampling, client/roots).
+    /// Whether the client can be asked this.
     pub fn can(&self, kind: InputKind) -> bool {
-        let declared = |path: &[&str]| path.iter().try_fold(&self.0, |v, key| v.get(key)).is_some_and(Value::is_object);
         match kind {
-            // An empty object means the form mode; a mode named alone excludes the other.
-            InputKind::ElicitForm => {
-                declared(&["elicitation", "form"]) || (declared(&["elicitation"]) && !declared(&["elicitation", "url"]))
-            }
-            InputKind::ElicitUrl => declared(&["elicitation", "url"]),
-            InputKind::Sample => declared(&["sampling"]),
-            InputKind::SampleWithTools => declared(&["sampling", "tools"]),
-            InputKind::Roots => declared(&["roots"]),
+            InputKind::ElicitForm => self.elicit_form,
+            InputKind::ElicitUrl => self.elicit_url,
+            InputKind::Sample => self.sample,
+            InputKind::SampleWithTools => self.sample_with_tools,
+            InputKind::Roots => self.roots,
         }
     }
 
@@ -113,8 +134,8 @@ impl Admitted {
         self.revision
     }
     /// What its client can be asked.
-    pub fn client(&self) -> &ClientCapabilities {
-        &self.client
+    pub fn client(&self) -> ClientCapabilities {
+        self.client
     }
     /// Its metadata.
     pub fn meta(&self) -> &Meta {
@@ -126,7 +147,7 @@ impl Admitted {
 #[derive(Debug)]
 pub struct Claim {
     version: String,
-    capabilities: Value,
+    client: ClientCapabilities,
 }
 
 impl Claim {
@@ -145,7 +166,7 @@ impl Claim {
         if version.is_none() {
             missing.push(CLAIM_VERSION);
         }
-        let capabilities = capabilities.filter(|c| c.kind() == Kind::Object).and_then(|c| c.parse::<Value>().ok());
+        let capabilities = capabilities.filter(|c| c.kind() == Kind::Object);
         if capabilities.is_none() {
             missing.push(CLAIM_CAPABILITIES);
         }
@@ -156,7 +177,9 @@ impl Claim {
             missing.push(CLAIM_CLIENT);
         }
         match (version, capabilities, missing.is_empty()) {
-            (Some(version), Some(capabilities), true) => Ok(Some(Self { version, capabilities })),
+            (Some(version), Some(capabilities), true) => {
+                Ok(Some(Self { version, client: ClientCapabilities::read(capabilities) }))
+            }
             _ => Err(incomplete("_meta lacks required keys, or they have the wrong type", missing, offer)),
         }
     }
@@ -218,7 +241,8 @@ fn admit_modern(request: Request, claim: Claim, offer: Offer, mirror: Option<&Mi
     }
     let method = method.ok_or_else(|| Fault::unknown_method(&request.method))?;
     let meta = read_meta(&request.params)?;
-    Ok(Admitted { request, method, revision, client: ClientCapabilities::new(claim.capabilities), meta })
+    check_log_level(&request.params)?;
+    Ok(Admitted { request, method, revision, client: claim.client, meta })
 }
 
 fn admit_legacy(request: Request, session: Option<&Session>, offer: Offer) -> Result<Admitted, Fault> {
@@ -237,7 +261,7 @@ fn admit_legacy(request: Request, session: Option<&Session>, offer: Offer) -> Re
         });
     }
     let (revision, client) = match (session, method) {
-        (Some(session), _) => (session.revision(), session.client().clone()),
+        (Some(session), _) => (session.revision(), session.client()),
         (None, Some(Method::Initialize | Method::Ping)) => (Revision::NEWEST_LEGACY, ClientCapabilities::default()),
         (None, _) => return Err(Fault::NotOpened { supported: offer.supported() }),
     };
@@ -263,17 +287,19 @@ fn read_meta(params: &Params) -> Result<Meta, Fault> {
             return Err(Fault::InvalidParams("progressToken must be a text or an integer".to_owned()));
         }
     }
-    if let Some(level) = member(LOG_LEVEL) {
-        let level = level.as_text().unwrap_or_else(|| level.as_str().to_owned());
-        if !LOG_LEVELS.contains(&level.as_str()) {
-            let level = shortened(&level, ECHOED_CHARACTERS);
-            return Err(Fault::InvalidParams(format!(
-                "unknown log level {level:?}: expected one of {}",
-                LOG_LEVELS.join(", ")
-            )));
-        }
-    }
     Ok(Meta { progress })
+}
+
+/// A level is asked for request by request in the modern era alone (2026-07-28 server/utilities/logging).
+fn check_log_level(params: &Params) -> Result<(), Fault> {
+    let members = params.get("_meta").and_then(RawJson::members).unwrap_or_default();
+    let Some((_, level)) = members.iter().find(|(key, _)| &**key == LOG_LEVEL) else { return Ok(()) };
+    let level = level.as_text().unwrap_or_else(|| level.as_str().to_owned());
+    if LOG_LEVELS.contains(&level.as_str()) {
+        return Ok(());
+    }
+    let level = shortened(&level, ECHOED_CHARACTERS);
+    Err(Fault::InvalidParams(format!("unknown log level {level:?}: expected one of {}", LOG_LEVELS.join(", "))))
 }
 
 #[cfg(test)]
@@ -281,7 +307,9 @@ mod tests {
     use super::*;
 
     fn capabilities(text: &str) -> ClientCapabilities {
-        ClientCapabilities::new(serde_json::from_str(text).unwrap())
+        ClientCapabilities::read(
+            &RawJson::new(bytes::Bytes::copy_from_slice(text.as_bytes()), &Default::default()).unwrap(),
+        )
     }
 
     #[test]

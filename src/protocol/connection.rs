@@ -215,8 +215,7 @@ impl Connection {
         if let Some(message) = exchange.progress.as_mut().and_then(|p| p.last_held()) {
             self.outputs.push_back(Output::Notify { arrival: exchange.arrival, message });
         }
-        let incident = now.unix.wrapping_mul(1 << 20).wrapping_add(call.0);
-        let result = exchange.answer(outcome, self.dispatcher.sealer(), now.unix, incident);
+        let result = exchange.answer(outcome, &self.dispatcher, now.unix);
         self.answer(&exchange, result);
     }
 

@@ -1,11 +1,12 @@
 //! What an admitted request asks for. No state, no I/O, never waits.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::admit::Admitted;
+use super::admit::{Admitted, ClientCapabilities};
 use super::catalog::{Catalog, Tool};
 use super::content::Content;
 use super::exchange;
@@ -34,17 +35,28 @@ pub enum Step {
 pub struct Dispatcher {
     published: Arc<dyn Published>,
     sealer: Sealer,
+    /// The next incident's number: where it begins, only the key tells.
+    incidents: AtomicU64,
 }
 
 impl Dispatcher {
     /// A dispatcher over what is published; `key` seals tools' state and must come from the system's randomness.
     pub fn new(published: Arc<dyn Published>, key: [u8; 32]) -> Self {
-        Self { published, sealer: Sealer::new(key) }
+        let sealer = Sealer::new(key);
+        let incidents = AtomicU64::new(sealer.number("incidents"));
+        Self { published, sealer, incidents }
     }
 
     /// The catalog in force.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.published.current()
+    }
+
+    /// A number for a defect, under which the log has its cause: none is given twice by one dispatcher, and none tells
+    /// how many there were.
+    pub(super) fn incident(&self) -> u64 {
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        self.incidents.fetch_add(STEP, Ordering::Relaxed)
     }
 
     /// Seals and opens what tools want to be told again.
@@ -120,7 +132,7 @@ impl Dispatcher {
             state,
             principal: principal.clone(),
             revision,
-            client: request.client().clone(),
+            client: request.client(),
             catalog,
         })))
     }
@@ -136,8 +148,8 @@ impl Dispatcher {
     ) -> Result<Option<Value>, Fault> {
         let Some(sealed) = request.request().params.get("requestState") else { return Ok(None) };
         let text = sealed.as_text().unwrap_or_default();
-        let binding = Binding::to_call(principal.name(), request.method().name(), tool, arguments.text().as_bytes());
-        let opened = self.sealer.open(now, binding, &text);
+        let binding = || Binding::to_call(principal.name(), request.method().name(), tool, arguments.text().as_bytes());
+        let opened = self.sealer.open(now, &text, binding);
         opened.map(Some).map_err(|unsealable| Fault::InvalidParams(unsealable.to_string()))
     }
 }
@@ -147,7 +159,7 @@ fn initialize(request: &Admitted, session: Option<&Session>, catalog: &Catalog) 
     let parsed = |key: &str| params.get(key).and_then(|raw| raw.parse::<Value>().ok());
     let text = |value: &Value, key: &str| value.get(key).is_some_and(Value::is_string);
     let wanted = params.get("protocolVersion").and_then(RawJson::as_text);
-    let capabilities = parsed("capabilities").filter(Value::is_object);
+    let capabilities = params.get("capabilities").filter(|raw| raw.kind() == Kind::Object);
     let client = parsed("clientInfo").filter(|info| text(info, "name") && text(info, "version"));
     let (Some(wanted), Some(capabilities), Some(_)) = (wanted, capabilities, client) else {
         let problem = "initialize needs protocolVersion (a text), capabilities (an object) and clientInfo (with name and version)";
@@ -159,7 +171,7 @@ fn initialize(request: &Admitted, session: Option<&Session>, catalog: &Catalog) 
         ));
     }
     let revision = Revision::negotiate(&wanted);
-    Ok(Step::Open(catalog.opening(revision), Session::agreed(revision, capabilities)))
+    Ok(Step::Open(catalog.opening(revision), Session::agreed(revision, ClientCapabilities::read(capabilities))))
 }
 
 /// A method whose capability is not advertised does not exist (2026-07-28 schema, MethodNotFoundError).

@@ -4,19 +4,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::admit::ClientCapabilities;
 use super::catalog::{Catalog, ToolName};
 use super::connection::Arrival;
 use super::content::Content;
+use super::dispatch::Dispatcher;
 use super::fault::Fault;
 use super::invoke::{Ask, InputKind, Invocation, Notice, Outcome};
 use super::json::RawJson;
 use super::limits::NOTICE_BURST;
 use super::message::{RequestId, encode_notification};
 use super::revision::Revision;
-use super::seal::{Binding, Sealer};
+use super::seal::Binding;
 
 /// A call in flight.
 #[derive(Debug)]
@@ -61,24 +62,23 @@ impl Exchange {
             progress: progress.map(|token| Progress::new(token, now)),
             catalog: Arc::clone(&invocation.catalog),
             tool: invocation.tool.clone(),
-            client: invocation.client.clone(),
+            client: invocation.client,
             principal: invocation.principal.name().to_owned(),
             arguments: invocation.arguments.text().clone(),
         }
     }
 
-    /// The answer to an outcome. `incident` is the number under which a defect found here is logged.
-    pub(super) fn answer(&self, outcome: Outcome, sealer: &Sealer, now: u64, incident: u64) -> Result<Bytes, Fault> {
+    /// The answer to an outcome.
+    pub(super) fn answer(&self, outcome: Outcome, dispatcher: &Dispatcher, now: u64) -> Result<Bytes, Fault> {
         match outcome {
             Outcome::Complete(content) => {
                 if let Err(problem) = self.check_output(&content) {
-                    tracing::error!(incident = format!("{incident:016x}"), tool = %self.tool, "{problem}");
-                    return Err(Fault::Internal { incident });
+                    return Err(self.defect(dispatcher, &problem));
                 }
                 Ok(encode_result(&content, false, self.revision, &self.catalog))
             }
             Outcome::Failed(content) => Ok(self.failed(&content)),
-            Outcome::InputRequired(ask) if self.revision.rules().input_required => self.ask(ask, sealer, now, incident),
+            Outcome::InputRequired(ask) if self.revision.rules().input_required => self.ask(ask, dispatcher, now),
             Outcome::InputRequired(ask) => {
                 let kinds: Vec<&str> = ask.requests.iter().map(|r| r.kind.method()).collect();
                 let text = format!(
@@ -124,12 +124,15 @@ impl Exchange {
         }
     }
 
-    fn ask(&self, ask: Ask, sealer: &Sealer, now: u64, incident: u64) -> Result<Bytes, Fault> {
+    fn ask(&self, ask: Ask, dispatcher: &Dispatcher, now: u64) -> Result<Bytes, Fault> {
+        if ask.requests.is_empty() && ask.state.is_none() {
+            return Err(self.defect(dispatcher, "the tool asks for nothing"));
+        }
         if let Some(required) = self.client.missing(ask.requests.iter().map(|r| r.kind)) {
             return Err(Fault::MissingClientCapability { required });
         }
-        let mut result = json!({ "resultType": "input_required" });
-        let Some(members) = result.as_object_mut() else { return Err(Fault::Internal { incident }) };
+        let mut members = Map::new();
+        members.insert("resultType".to_owned(), "input_required".into());
         if !ask.requests.is_empty() {
             let requests =
                 ask.requests.into_iter().map(|request| (request.key.clone(), question(request.kind, request.params)));
@@ -138,14 +141,20 @@ impl Exchange {
         if let Some(state) = ask.state {
             let binding =
                 Binding::to_call(&self.principal, "tools/call", self.tool.as_str(), self.arguments.as_bytes());
-            let Some(sealed) = sealer.seal(now, binding, state) else {
-                tracing::error!(incident = format!("{incident:016x}"), tool = %self.tool, "the tool's state is too large to seal");
-                return Err(Fault::Internal { incident });
+            let Some(sealed) = dispatcher.sealer().seal(now, binding, state) else {
+                return Err(self.defect(dispatcher, "the tool's state is too large to seal"));
             };
             members.insert("requestState".to_owned(), sealed.into());
         }
         members.insert("_meta".to_owned(), serde_json::from_slice(self.catalog.identity_meta()).unwrap_or_default());
-        Ok(result.to_string().into())
+        Ok(Value::Object(members).to_string().into())
+    }
+
+    /// Logs a defect under a number, which is all that the peer is told.
+    fn defect(&self, dispatcher: &Dispatcher, problem: &str) -> Fault {
+        let incident = dispatcher.incident();
+        tracing::error!(incident = format!("{incident:016x}"), tool = %self.tool, "{problem}");
+        Fault::Internal { incident }
     }
 }
 
@@ -193,7 +202,8 @@ pub(super) struct Progress {
     last: Option<f64>,
     allowance: f64,
     counted: Instant,
-    held: Option<Value>,
+    /// The newest notice's params that were not told.
+    held: Option<String>,
 }
 
 impl Progress {
@@ -208,16 +218,14 @@ impl Progress {
             return None;
         }
         self.last = Some(progress);
-        let mut params =
-            json!({ "progressToken": self.token.parse::<Value>().unwrap_or_default(), "progress": number(progress) });
-        if let Some(members) = params.as_object_mut() {
-            if let Some(total) = total.filter(|t| t.is_finite()) {
-                members.insert("total".to_owned(), number(total));
-            }
-            if let Some(message) = message.filter(|_| revision.rules().progress_message) {
-                members.insert("message".to_owned(), message.into());
-            }
+        let mut params = format!("{{\"progressToken\":{},\"progress\":{}", self.token.as_str(), number(progress));
+        if let Some(total) = total.filter(|total| total.is_finite()) {
+            params.push_str(&format!(",\"total\":{}", number(total)));
         }
+        if let Some(message) = message.filter(|_| revision.rules().progress_message) {
+            params.push_str(&format!(",\"message\":{}", RawJson::encode(&message).as_str()));
+        }
+        params.push('}');
         let rate = f64::from(NOTICE_BURST);
         let elapsed = now.saturating_duration_since(self.counted).as_secs_f64();
         self.allowance = (self.allowance + elapsed * rate).min(rate);

@@ -376,40 +376,7 @@ impl Json {
     /// Reads one strict JSON text.
     pub fn parse(text: &[u8], limits: &JsonLimits) -> Result<Self, JsonError> {
         check(text, limits)?;
-        Self::from_checked(text).map_err(|e| JsonError::Syntax(position_only(&e)))
-    }
-
-    fn from_checked(text: &[u8]) -> Result<Self, serde_json::Error> {
-        let text = text.trim_ascii();
-        Ok(match text.first() {
-            Some(b'{') => {
-                struct Pairs;
-                impl<'de> Visitor<'de> for Pairs {
-                    type Value = Vec<(String, Json)>;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str("an object")
-                    }
-                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                        let mut pairs = Vec::new();
-                        while let Some(key) = map.next_key::<String>()? {
-                            let value: &'de RawValue = map.next_value()?;
-                            pairs.push((key, Json::from_checked(value.get().as_bytes()).map_err(de::Error::custom)?));
-                        }
-                        Ok(pairs)
-                    }
-                }
-                Self::Object(serde_json::Deserializer::from_slice(text).deserialize_map(Pairs)?)
-            }
-            Some(b'[') => {
-                let items: Vec<&RawValue> = serde_json::from_slice(text)?;
-                let items: Result<_, _> = items.iter().map(|i| Self::from_checked(i.get().as_bytes())).collect();
-                Self::Array(items?)
-            }
-            Some(b'"') => Self::String(serde_json::from_slice(text)?),
-            Some(b't' | b'f') => Self::Bool(serde_json::from_slice(text)?),
-            Some(b'n') => Self::Null,
-            _ => Self::Number(serde_json::from_slice::<&RawValue>(text)?.get().into()),
-        })
+        Ok(Reader { rest: text }.value())
     }
 
     /// The member of an object.
@@ -444,6 +411,85 @@ impl Json {
     /// The value as `serde_json` holds it: key order is lost and wide numbers are rounded.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_str(&self.to_text()).unwrap_or_default()
+    }
+}
+
+/// Reads a text that passed [`check`], so that it is JSON and not too deep: one pass, whatever the nesting.
+struct Reader<'t> {
+    rest: &'t [u8],
+}
+
+impl Reader<'_> {
+    fn value(&mut self) -> Json {
+        match self.peek() {
+            b'{' => {
+                let mut members = Vec::new();
+                while self.next_within(b'}') {
+                    let key = self.string();
+                    self.step();
+                    members.push((key, self.value()));
+                }
+                Json::Object(members)
+            }
+            b'[' => {
+                let mut items = Vec::new();
+                while self.next_within(b']') {
+                    items.push(self.value());
+                }
+                Json::Array(items)
+            }
+            b'"' => Json::String(self.string()),
+            _ => {
+                let end = self.rest.iter().position(|b| b",]} \t\r\n".contains(b)).unwrap_or(self.rest.len());
+                let (text, rest) = self.rest.split_at(end);
+                self.rest = rest;
+                match text {
+                    b"null" => Json::Null,
+                    b"true" => Json::Bool(true),
+                    b"false" => Json::Bool(false),
+                    number => Json::Number(String::from_utf8_lossy(number).into()),
+                }
+            }
+        }
+    }
+
+    /// The next byte that is no white space.
+    fn peek(&mut self) -> u8 {
+        self.rest = self.rest.trim_ascii_start();
+        self.rest.first().copied().unwrap_or_default()
+    }
+
+    /// Passes over one byte of structure.
+    fn step(&mut self) {
+        self.peek();
+        self.rest = self.rest.get(1..).unwrap_or_default();
+    }
+
+    /// Passes over the bracket or comma before an element; `false` once the closing bracket is passed.
+    fn next_within(&mut self, close: u8) -> bool {
+        if self.peek() != close {
+            self.step();
+        }
+        let more = self.peek() != close && !self.rest.is_empty();
+        if !more {
+            self.step();
+        }
+        more
+    }
+
+    fn string(&mut self) -> String {
+        self.peek();
+        let mut escaped = false;
+        let inside = self.rest.iter().skip(1).position(|b| match b {
+            b'"' if !escaped => true,
+            b => {
+                escaped = *b == b'\\' && !escaped;
+                false
+            }
+        });
+        let (text, rest) = self.rest.split_at(inside.map_or(self.rest.len(), |inside| inside + 2));
+        self.rest = rest;
+        serde_json::from_slice(text).unwrap_or_default()
     }
 }
 
@@ -533,6 +579,38 @@ mod tests {
         let text = r#"{"z":1.50,"a":[18446744073709551616,-0,1E5],"m":{"k":null,"b":true}}"#;
         let json = Json::parse(text.as_bytes(), &JsonLimits::default()).unwrap();
         assert_eq!(json.to_text(), text);
+    }
+
+    #[test]
+    fn the_tree_reads_what_the_library_reads() {
+        for text in [
+            "null",
+            " true ",
+            "[]",
+            "[ ]",
+            "{ }",
+            "{\"a\" : [ ] }",
+            "[[[]],{}]",
+            "[1 ,2\n,\t3]",
+            "\"\\\\\"",
+            "[\"\\\\\",\"\\\"]\"]",
+            "{\"\\u0061\\\"\":{\"b\":[\"}\",\"]\"]},\"c\":-1.5e-3}",
+            "[\"é\",\"\\ud83d\\ude00\"]",
+            "\"\"",
+        ] {
+            let expected: serde_json::Value = serde_json::from_str(text).unwrap();
+            let tree = Json::parse(text.as_bytes(), &JsonLimits::default()).unwrap();
+            assert_eq!(tree.to_value(), expected, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_tree_survives_printing(strings in proptest::collection::vec(".{0,6}", 0..6), depth in 0usize..20) {
+            let leaves = Json::Array(strings.into_iter().map(Json::String).collect());
+            let tree = (0..depth).fold(leaves, |inner, level| Json::Object(vec![(level.to_string(), inner), ("z".into(), Json::Null)]));
+            proptest::prop_assert_eq!(Json::parse(tree.to_text().as_bytes(), &JsonLimits::default()).unwrap(), tree);
+        }
     }
 
     #[test]

@@ -243,9 +243,9 @@ pub fn encode_response(id: Option<&RequestId>, result: &Result<Bytes, Fault>) ->
     out.freeze()
 }
 
-/// Encodes a notification of ours.
-pub fn encode_notification(method: &str, params: &serde_json::Value) -> Bytes {
-    serde_json::json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string().into()
+/// Encodes a notification of ours; `params` is the text of an object.
+pub fn encode_notification(method: &str, params: &str) -> Bytes {
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params}}}").into()
 }
 
 #[cfg(test)]

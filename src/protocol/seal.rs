@@ -69,6 +69,12 @@ impl Sealer {
         Self { key }
     }
 
+    /// A number that only this key gives, for what must differ from one process to the next.
+    pub(super) fn number(&self, of: &str) -> u64 {
+        let tag = self.mac(of.as_bytes()).map(|mac| mac.finalize().into_bytes());
+        tag.and_then(|tag| tag.first_chunk::<8>().copied()).map_or(0, u64::from_be_bytes)
+    }
+
     fn mac(&self, text: &[u8]) -> Option<Hmac<Sha256>> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).ok()?;
         mac.update(text);
@@ -90,17 +96,20 @@ impl Sealer {
         Some(format!("{payload}.{tag}")).filter(|text| text.len() <= SEALED_STATE_BYTES)
     }
 
-    /// Opens what [`Sealer::seal`] made, for the same binding and in time.
-    pub fn open(&self, now: u64, binding: Binding<'_>, text: &str) -> Result<Value, Unsealable> {
+    /// Opens what [`Sealer::seal`] made, for the same binding and in time. The binding, which takes a pass over the
+    /// arguments, is asked for only once the seal holds.
+    pub fn open<'a>(&self, now: u64, text: &str, binding: impl FnOnce() -> Binding<'a>) -> Result<Value, Unsealable> {
         let (payload, tag) = text.split_once('.').filter(|_| text.len() <= SEALED_STATE_BYTES).ok_or(Unsealable)?;
         let tag = URL_SAFE_NO_PAD.decode(tag).map_err(|_| Unsealable)?;
         self.mac(payload.as_bytes()).ok_or(Unsealable)?.verify_slice(&tag).map_err(|_| Unsealable)?;
         let bytes = URL_SAFE_NO_PAD.decode(payload).map_err(|_| Unsealable)?;
         let sealed: Sealed = serde_json::from_slice(&bytes).map_err(|_| Unsealable)?;
-        let fits = sealed.v == 1
-            && sealed.exp > now
-            && sealed.exp <= now.saturating_add(SEALED_STATE_LIFE.as_secs())
-            && sealed.sub == binding.principal
+        let in_time = sealed.exp > now && sealed.exp <= now.saturating_add(SEALED_STATE_LIFE.as_secs());
+        if sealed.v != 1 || !in_time {
+            return Err(Unsealable);
+        }
+        let binding = binding();
+        let fits = sealed.sub == binding.principal
             && sealed.method == binding.method
             && sealed.request == binding.request.to_string();
         fits.then_some(sealed.state).ok_or(Unsealable)
@@ -121,7 +130,7 @@ mod tests {
     fn state_opens_for_the_same_call_however_its_arguments_are_spelled() {
         let sealer = Sealer::new([7; 32]);
         let text = sealer.seal(NOW, binding("local", "t", r#"{"a":1,"b":2}"#), Value::from(5)).unwrap();
-        assert_eq!(sealer.open(NOW + 599, binding("local", "t", r#"{ "b":2, "a":1 }"#), &text), Ok(Value::from(5)));
+        assert_eq!(sealer.open(NOW + 599, &text, || binding("local", "t", r#"{ "b":2, "a":1 }"#)), Ok(Value::from(5)));
     }
 
     #[test]
@@ -130,12 +139,12 @@ mod tests {
         let good = binding("local", "t", "{}");
         let text = sealer.seal(NOW, good, Value::Null).unwrap();
         for other in [binding("eve", "t", "{}"), binding("local", "u", "{}"), binding("local", "t", r#"{"a":1}"#)] {
-            assert_eq!(sealer.open(NOW, other, &text), Err(Unsealable));
+            assert_eq!(sealer.open(NOW, &text, || other), Err(Unsealable));
         }
-        assert_eq!(sealer.open(NOW, Binding { method: "prompts/get", ..good }, &text), Err(Unsealable));
-        assert_eq!(sealer.open(NOW + 600, good, &text), Err(Unsealable));
-        assert_eq!(sealer.open(NOW - 1, good, &text), Err(Unsealable), "a clock set back does not extend it");
-        assert_eq!(Sealer::new([8; 32]).open(NOW, good, &text), Err(Unsealable));
+        assert_eq!(sealer.open(NOW, &text, || Binding { method: "prompts/get", ..good }), Err(Unsealable));
+        assert_eq!(sealer.open(NOW + 600, &text, || good), Err(Unsealable));
+        assert_eq!(sealer.open(NOW - 1, &text, || good), Err(Unsealable), "a clock set back does not extend it");
+        assert_eq!(Sealer::new([8; 32]).open(NOW, &text, || good), Err(Unsealable));
     }
 
     #[test]
@@ -144,15 +153,15 @@ mod tests {
         let good = binding("local", "t", "{}");
         let text = sealer.seal(NOW, good, serde_json::json!({"step": 2})).unwrap();
         for index in 0..text.len() {
-            assert!(sealer.open(NOW, good, text.get(..index).unwrap()).is_err());
+            assert!(sealer.open(NOW, text.get(..index).unwrap(), || good).is_err());
             for bit in 0..7 {
                 let mut bytes = text.clone().into_bytes();
                 bytes[index] ^= 1 << bit;
                 let changed = String::from_utf8(bytes).unwrap();
-                assert!(sealer.open(NOW, good, &changed).is_err(), "{index} {bit}");
+                assert!(sealer.open(NOW, &changed, || good).is_err(), "{index} {bit}");
             }
         }
-        assert!(sealer.open(NOW, good, &"x".repeat(1 << 20)).is_err());
+        assert!(sealer.open(NOW, &"x".repeat(1 << 20), || good).is_err());
         assert_eq!(sealer.seal(NOW, good, Value::String("x".repeat(9000))), None, "too large to come back");
     }
 }

@@ -1,7 +1,5 @@
 //! What a legacy `initialize` agreed on.
 
-use serde_json::Value;
-
 use super::admit::ClientCapabilities;
 use super::revision::Revision;
 
@@ -14,13 +12,13 @@ pub struct Session {
 
 impl Session {
     /// What a handshake agreed on.
-    pub(super) fn agreed(revision: Revision, capabilities: Value) -> Self {
-        Self { revision, client: ClientCapabilities::new(capabilities) }
+    pub(super) fn agreed(revision: Revision, client: ClientCapabilities) -> Self {
+        Self { revision, client }
     }
 
     /// What a sessionless HTTP request is served under (2025-06-18 basic/transports, Protocol Version Header).
     pub fn assumed(revision: Revision) -> Self {
-        Self::agreed(revision, Value::Null)
+        Self::agreed(revision, ClientCapabilities::default())
     }
 
     /// The negotiated revision, always a legacy one.
@@ -29,7 +27,7 @@ impl Session {
     }
 
     /// What the client can be asked.
-    pub(super) fn client(&self) -> &ClientCapabilities {
-        &self.client
+    pub(super) fn client(&self) -> ClientCapabilities {
+        self.client
     }
 }
