@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -43,10 +44,17 @@ impl Peer {
     }
 
     fn with(limits: Limits) -> Self {
+        Self::over(limits, OFlags::empty())
+    }
+
+    /// Over pipes whose ends on the engine's side have these flags, as whoever shares them may have set.
+    fn over(limits: Limits, flags: OFlags) -> Self {
         let (engine, backend, reports) = common::engine(limits, Offer::Both);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (their_input, input) = rustix::pipe::pipe().unwrap();
         let (output, their_output) = rustix::pipe::pipe().unwrap();
+        rustix::fs::fcntl_setfl(&their_input, flags).unwrap();
+        rustix::fs::fcntl_setfl(&their_output, flags | OFlags::WRONLY).unwrap();
         let (stop, stopped) = oneshot::channel();
         let served = runtime.spawn(async move {
             let stop = async { drop(stopped.await) };
@@ -334,6 +342,31 @@ fn a_stop_drains_like_the_end_of_input() {
     assert_eq!(idle.ask(&ping(1))["id"], 1);
     idle.begin_stop();
     assert!(idle.wait_ended() < SOON);
+}
+
+#[test]
+fn a_stop_after_the_end_of_input_does_not_wait_for_the_drain() {
+    let mut peer = Peer::with(Limits { drain: Duration::from_secs(60), ..Limits::default() });
+    peer.send(&act(1, &hold("call")));
+    peer.reports.began("call");
+    peer.end_input();
+    peer.begin_stop();
+    peer.reports.gone("call");
+    assert!(peer.wait_ended() < SOON);
+}
+
+#[test]
+fn streams_that_do_not_block_are_waited_for_and_no_line_is_torn() {
+    let mut peer = Peer::over(Limits::default(), OFlags::NONBLOCK);
+    let call = json!({ "text": "x", "size": 200_000 });
+    for id in 0..20 {
+        peer.send(&act(id, &call));
+    }
+    for id in 0..20 {
+        let answer = peer.message();
+        assert_eq!((answer["id"].clone(), common::text_of(&answer).len()), (id.into(), 200_000));
+    }
+    assert_eq!(peer.ask(&ping("last"))["id"], "last");
 }
 
 #[test]

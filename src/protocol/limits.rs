@@ -64,6 +64,8 @@ pub const ERROR_BODY_BYTES: usize = 64 * 1024;
 pub const SCHEMA_DEPTH: usize = 64;
 /// See [`SCHEMA_DEPTH`].
 pub const SCHEMA_SUBSCHEMAS: usize = 4096;
+/// Most subschemas that a schema may come to when each of its references is followed: references can double at each step.
+pub const SCHEMA_EXPANDED: usize = 16 * SCHEMA_SUBSCHEMAS;
 /// See [`SCHEMA_DEPTH`].
 pub const SCHEMA_BYTES: usize = 256 * 1024;
 

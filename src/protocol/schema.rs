@@ -4,12 +4,14 @@
 //! the number of subschemas are bounded; patterns run in linear time (2026-07-28 basic, JSON
 //! Schema Usage). No input makes a check fetch, loop or backtrack.
 
+use std::collections::HashMap;
+
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
 use super::digest::escape_pointer;
 use super::json::{Json, shortened};
-use super::limits::{SCHEMA_BYTES, SCHEMA_DEPTH, SCHEMA_SUBSCHEMAS, VIOLATIONS_LISTED};
+use super::limits::{SCHEMA_BYTES, SCHEMA_DEPTH, SCHEMA_EXPANDED, SCHEMA_SUBSCHEMAS, VIOLATIONS_LISTED};
 
 const DIALECT_2020_12: &str = "https://json-schema.org/draft/2020-12/schema";
 const DIALECT_07: &str = "http://json-schema.org/draft-07/schema";
@@ -17,9 +19,20 @@ const DIALECT_07: &str = "http://json-schema.org/draft-07/schema";
 /// Most characters of one violation's text.
 const VIOLATION_CHARACTERS: usize = 300;
 
+/// Most pairs of a value's node and a subschema that one check may come to: what is beyond cannot be checked in time.
+const PAIRS_CHECKED: usize = 50_000_000;
+
+/// Most such pairs for which every violation is gathered. Beyond it the first alone is named: gathering keeps a record
+/// for each branch of each alternative.
+const PAIRS_EXPLAINED: usize = 50_000;
+
 /// A compiled schema.
 #[derive(Debug)]
-pub struct Schema(Validator);
+pub struct Schema {
+    validator: Validator,
+    /// How many subschemas there are, each counted as often as references reach it.
+    weight: usize,
+}
 
 /// Why a schema cannot be published.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -108,6 +121,16 @@ impl Schema {
             let text = format!("{count} subschemas");
             return error(String::new(), "schema-count", text, &format!("keep it to {SCHEMA_SUBSCHEMAS}"));
         }
+        let weight = weight(schema, schema, &mut HashMap::new());
+        if weight > SCHEMA_EXPANDED {
+            let text = "its references multiply it beyond what can be checked".to_owned();
+            return error(
+                String::new(),
+                "schema-count",
+                text,
+                &format!("keep it to {SCHEMA_EXPANDED} subschemas, each reference followed"),
+            );
+        }
         let options = jsonschema::options().offline().with_draft(draft).with_pattern_options(PatternOptions::regex());
         let mut value = schema.to_value();
         // Without `properties` the validator says of a surplus argument neither its name nor what is wrong with it.
@@ -117,7 +140,7 @@ impl Schema {
             root.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
         }
         match options.build(&value) {
-            Ok(validator) => Ok(Self(validator)),
+            Ok(validator) => Ok(Self { validator, weight }),
             Err(refused) => {
                 let text = shortened(&refused.to_string(), VIOLATION_CHARACTERS);
                 error(
@@ -130,17 +153,83 @@ impl Schema {
         }
     }
 
-    /// Where a value does not fit: the first ten violations.
+    /// Where a value does not fit: the first ten violations, or the first alone of a large value.
     pub fn violations(&self, value: &Value) -> Vec<Violation> {
-        self.0
-            .iter_errors(value)
-            .take(VIOLATIONS_LISTED)
-            .map(|error| Violation {
-                pointer: error.instance_path().to_string(),
-                problem: shortened(&error.to_string(), VIOLATION_CHARACTERS),
-            })
-            .collect()
+        let pairs = nodes(value).saturating_mul(self.weight);
+        if pairs > PAIRS_CHECKED {
+            let problem = "too large to be checked against this schema: send less at once".to_owned();
+            return vec![Violation { pointer: String::new(), problem }];
+        }
+        if self.validator.is_valid(value) {
+            return Vec::new();
+        }
+        let violation = |error: jsonschema::ValidationError<'_>| Violation {
+            pointer: error.instance_path().to_string(),
+            problem: shortened(&error.to_string(), VIOLATION_CHARACTERS),
+        };
+        if pairs > PAIRS_EXPLAINED {
+            return self.validator.validate(value).err().into_iter().map(violation).collect();
+        }
+        self.validator.iter_errors(value).take(VIOLATIONS_LISTED).map(violation).collect()
     }
+}
+
+/// How many values there are in a value.
+fn nodes(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(nodes).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(nodes).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// How many subschemas a schema comes to if each reference is followed; one that leads back to itself counts once.
+fn weight(schema: &Json, root: &Json, known: &mut HashMap<String, Option<usize>>) -> usize {
+    let mut weight = 0usize;
+    let mut targets = Vec::new();
+    visit(schema, "", 0, &mut |_, _, _, subschema| {
+        weight = weight.saturating_add(1);
+        let references = ["$ref", "$dynamicRef"].into_iter().filter_map(|keyword| subschema.get(keyword)?.as_str());
+        targets.extend(references.map(str::to_owned));
+        true
+    });
+    for target in targets {
+        let below = match known.get(&target) {
+            Some(known) => known.unwrap_or(1),
+            None => {
+                known.insert(target.clone(), None);
+                let below = resolve(root, &target).map_or(1, |schema| self::weight(schema, root, known));
+                known.insert(target, Some(below));
+                below
+            }
+        };
+        weight = weight.saturating_add(below);
+    }
+    weight
+}
+
+/// The schema that a reference within the document names: by pointer, or by anchor.
+fn resolve<'s>(root: &'s Json, target: &str) -> Option<&'s Json> {
+    let target = target.strip_prefix('#')?;
+    if target.is_empty() {
+        return Some(root);
+    }
+    let Some(pointer) = target.strip_prefix('/') else {
+        let mut found = None;
+        visit(root, "", 0, &mut |_, _, _, subschema| {
+            let named =
+                ["$anchor", "$dynamicAnchor"].iter().any(|k| subschema.get(k).and_then(Json::as_str) == Some(target));
+            if named {
+                found.get_or_insert(subschema);
+            }
+            true
+        });
+        return found;
+    };
+    pointer.split('/').try_fold(root, |at, step| match at {
+        Json::Array(items) => items.get(step.parse::<usize>().ok()?),
+        _ => at.get(&step.replace("~1", "/").replace("~0", "~")),
+    })
 }
 
 /// The violations as text for a model.
@@ -193,7 +282,10 @@ fn visit_at<'s>(
                     visit_at(schema, &format!("{below}/{}", escape_pointer(name)), depth + 1, Place::Property, on);
                 }
             }
-            ("patternProperties" | "$defs" | "definitions" | "dependentSchemas", Json::Object(members)) => {
+            (
+                "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "dependencies",
+                Json::Object(members),
+            ) => {
                 for (name, schema) in members {
                     visit_at(schema, &format!("{below}/{}", escape_pointer(name)), depth + 1, Place::Other, on);
                 }
@@ -316,6 +408,36 @@ mod tests {
         assert!(text.contains("/n: ") && text.contains("\"a\""), "{text}");
         let many: Vec<u8> = vec![0; 40];
         assert_eq!(schema.violations(&serde_json::json!({"l": many})).len(), VIOLATIONS_LISTED);
+    }
+
+    #[test]
+    fn references_that_multiply_a_schema_are_refused_and_recursion_is_not() {
+        let chain = |length: usize| {
+            let link = |n: usize| {
+                format!(r##""d{n}":{{"allOf":[{{"$ref":"#/$defs/d{0}"}},{{"$ref":"#/$defs/d{0}"}}]}}"##, n + 1)
+            };
+            let links: Vec<String> = (0..length).map(link).collect();
+            json(&format!(
+                r##"{{"$ref":"#/$defs/d0","$defs":{{{},"d{length}":{{"type":"integer"}}}}}}"##,
+                links.join(",")
+            ))
+        };
+        assert!(Schema::compile(&chain(6)).is_ok());
+        assert_eq!(Schema::compile(&chain(26)).unwrap_err().rule, "schema-count");
+        let tree = r##"{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"},"up":{"$ref":"#a"}},"$defs":{"x":{"$anchor":"a"}}}"##;
+        assert!(Schema::compile(&json(tree)).is_ok());
+    }
+
+    #[test]
+    fn a_large_value_that_does_not_fit_is_explained_by_its_first_violation_and_a_vast_one_by_its_size() {
+        let branches: Vec<String> = (0..3000).map(|n| format!(r#"{{"const":{n}}}"#)).collect();
+        let schema = Schema::compile(&json(&format!(r#"{{"items":{{"anyOf":[{}]}}}}"#, branches.join(",")))).unwrap();
+        assert_eq!(schema.violations(&serde_json::json!(vec![-1; 4000])).len(), 1);
+        assert!(schema.violations(&serde_json::json!(vec![7; 4000])).is_empty());
+        let vast = schema.violations(&serde_json::json!(vec![7; 40_000]));
+        assert!(vast[0].problem.contains("too large"), "{vast:?}");
+        let small = Schema::compile(&json(r#"{"items":{"type":"integer"}}"#)).unwrap();
+        assert_eq!(small.violations(&serde_json::json!(vec!["x"; 100])).len(), VIOLATIONS_LISTED);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
+use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::Notify;
 
 use super::driver::{Answer, Driver, Sink};
@@ -80,12 +81,22 @@ pub async fn serve(engine: Engine, streams: Streams, stop: impl Future<Output = 
         reader.read(input, output, message);
     })?;
 
+    let (mut ended, mut stop) = (std::pin::pin!(ended.notified()), std::pin::pin!(stop));
+    let drained = async { drop(tokio::time::timeout(drain, driver.idle()).await) };
+    // Whoever ends our input and asks us to stop as well will not wait for the drain (2025-11-25 basic/lifecycle, Shutdown).
     tokio::select! {
-        () = ended.notified() => {}
-        () = stop => {}
+        () = &mut ended => tokio::select! {
+            () = drained => {}
+            () = &mut stop => {}
+            () = outgoing.broken.notified() => {}
+        },
+        () = &mut stop => tokio::select! {
+            () = drained => {}
+            () = &mut ended => {}
+            () = outgoing.broken.notified() => {}
+        },
         () = outgoing.broken.notified() => {}
     }
-    let _ = tokio::time::timeout(drain, driver.idle()).await;
     driver.close();
     let _ = tokio::time::timeout(STOP_TIME, driver.idle()).await;
     let _ = tokio::task::spawn_blocking(move || outgoing.close(drain)).await;
@@ -106,6 +117,8 @@ struct Reader {
 
 impl Reader {
     fn read(self, mut input: std::fs::File, mut output: std::fs::File, limit: usize) {
+        // Told even if this thread should fail, or `serve` would wait for it for ever.
+        let _ended = TellOnDrop(Arc::clone(&self.ended));
         let mut lines = Lines::new(limit);
         let mut block = vec![0; READ_BYTES];
         loop {
@@ -113,6 +126,10 @@ impl Reader {
                 Ok(0) => break,
                 Ok(read) => read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                    wait_for(&input, PollFlags::IN);
+                    continue;
+                }
                 Err(error) => {
                     tracing::warn!(%error, "standard input failed");
                     break;
@@ -122,6 +139,10 @@ impl Reader {
             lines.push(block.get(..read).unwrap_or_default());
             while let Some(line) = lines.poll_line() {
                 self.deliver(line, limit);
+                if self.outgoing.is_full() {
+                    self.outgoing.uncork(&mut output);
+                    self.outgoing.cork();
+                }
             }
             self.outgoing.uncork(&mut output);
             if self.outgoing.is_over() {
@@ -131,7 +152,6 @@ impl Reader {
         if let Some(line) = lines.finish_input() {
             self.deliver(line, limit);
         }
-        self.ended.notify_one();
     }
 
     fn deliver(&self, line: Line, limit: usize) {
@@ -144,6 +164,34 @@ impl Reader {
         };
         self.driver.deliver(decoded, None, ());
     }
+}
+
+struct TellOnDrop(Arc<Notify>);
+
+impl Drop for TellOnDrop {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+/// Waits until a descriptor is ready. Whoever shares it with us may have made it non-blocking: the flag is not ours alone.
+fn wait_for(file: &std::fs::File, ready: PollFlags) {
+    // An error here shows again in the read or write that follows.
+    let _ = poll(&mut [PollFd::new(file, ready)], None);
+}
+
+/// Writes all of it, whether the descriptor blocks or not.
+fn write_all(output: &mut std::fs::File, mut bytes: &[u8]) -> std::io::Result<()> {
+    while !bytes.is_empty() {
+        match output.write(bytes) {
+            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => wait_for(output, PollFlags::OUT),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Everything goes out by the same stream.
@@ -244,7 +292,7 @@ impl Outgoing {
             let bytes = queue.bytes.split();
             self.changed.notify_all();
             drop(queue);
-            let written = output.write_all(&bytes);
+            let written = write_all(output, &bytes);
             queue = self.lock();
             if let Err(error) = written {
                 tracing::debug!(%error, "the peer no longer reads");
