@@ -7,5 +7,5 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$here/target}
 # The noise floor is measured without the engine, so it can be had while the engine does not compile.
 scope=--workspace
 for word in "$@"; do [ "$word" != --noise ] || scope=--package=twodoor-benches; done
-cargo build --quiet --release "$scope" --manifest-path "$here/Cargo.toml"
+cargo build --quiet --locked --release "$scope" --manifest-path "$here/Cargo.toml"
 exec "$CARGO_TARGET_DIR/release/load" "$@"

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::watch;
 use twodoor::core::backend::Router;
 use twodoor::core::process;
@@ -79,7 +80,11 @@ impl Serve {
         };
         let _logging = logging::start(self.log_format);
         let offer = if self.legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
-        let (engine, shown) = match build(&self.surface.path, offer) {
+        let mut limits = Limits::default();
+        if address.is_some() {
+            limits.sockets = sockets(limits.sockets);
+        }
+        let (engine, shown) = match build(&self.surface.path, offer, limits) {
             Ok(built) => built,
             Err(code) => return code,
         };
@@ -129,20 +134,42 @@ fn read_address(text: &str) -> Result<SocketAddr, (String, &'static str)> {
 }
 
 /// Builds the engine of a surface, and the line that says what is served.
-fn build(path: &Path, offer: Offer) -> Result<(Engine, String), ExitCode> {
+fn build(path: &Path, offer: Offer, limits: Limits) -> Result<(Engine, String), ExitCode> {
     let mut loaded = show::load(path)?;
     loaded.parts.offer = offer;
     let (name, version) = (loaded.name, loaded.version);
     let catalog = Catalog::build(loaded.parts).map_err(|_| exit::surface())?;
     let digest = catalog.digest(Revision::MODERN);
-    let shown = format!("{name} {version}, {} tools, {digest}", catalog.tools().len());
+    let shown = format!("{name} {version}, {}, {digest}", show::count(catalog.tools().len(), "tool"));
     let mut key = [0; 32];
     if getrandom::fill(&mut key).is_err() {
         show::error("the system gives no randomness", "start again once it does: sealed state needs a secret key");
         return Err(exit::listen());
     }
     let dispatcher = Arc::new(Dispatcher::new(Arc::new(Surface::new(catalog)), key));
-    Ok((Engine::new(dispatcher, Arc::new(Router::new(loaded.tools)), Limits::default()), shown))
+    Ok((Engine::new(dispatcher, Arc::new(Router::new(loaded.tools)), limits), shown))
+}
+
+/// Descriptors kept for everything that is not a client's socket: programs and their pipes above all.
+const DESCRIPTORS_KEPT: u64 = 512;
+
+/// Descriptors we ask for at most: programs inherit the limit, and some look at every number below it.
+const DESCRIPTORS_ASKED: u64 = 16 * 1024;
+
+/// Raises the limit on descriptors and takes only as many sockets as it has room for.
+fn sockets(wanted: usize) -> usize {
+    let mut limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(DESCRIPTORS_ASKED).min(DESCRIPTORS_ASKED);
+    if limit.current.is_some_and(|current| current < most) {
+        let raised = Rlimit { current: Some(most), maximum: limit.maximum };
+        if setrlimit(Resource::Nofile, raised).is_ok() {
+            tracing::info!(descriptors = most, "the limit on descriptors was raised");
+            limit = raised;
+        }
+    }
+    let current = limit.current.unwrap_or(DESCRIPTORS_ASKED);
+    let room = current.saturating_sub(DESCRIPTORS_KEPT).max(current / 2);
+    wanted.min(usize::try_from(room).unwrap_or(wanted))
 }
 
 async fn serve(

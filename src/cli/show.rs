@@ -6,10 +6,16 @@ use std::process::ExitCode;
 
 use twodoor::surface::{LoadedSurface, Problems, Surface, render};
 
-/// Writes to standard output. A reader that has gone away is not an error.
+/// Writes to standard output. A reader that has gone away is not an error; a write that is lost otherwise ends us with 1.
 pub(crate) fn out(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            err(&format!("error: standard output cannot be written: {error}\n"));
+            std::process::exit(1);
+        }
+        Ok(()) | Err(_) => {}
+    }
 }
 
 /// Writes to standard error.
@@ -68,6 +74,11 @@ pub(crate) async fn with_progress<T>(doing: &str, work: impl Future<Output = T>)
             }
         }
     }
+}
+
+/// A number of things.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
 /// An argument vector as a person would type it.
