@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use twodoor::core::backend::{Backend, Router};
 use twodoor::core::process;
 use twodoor::protocol::invoke::BoxFuture;
-use twodoor::protocol::json::{JsonError, JsonLimits, check};
+use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
 use twodoor::protocol::{
     Arguments, Block, Caller, Catalog, ClientCapabilities, Content, Invocation, Invoke as _, Limits, Notice, Outcome,
     Principal, RawJson, Revision, ToolParts, schema,
@@ -116,7 +116,12 @@ impl Call {
         if self.json {
             show::out(&format!("{:#}\n", json!({ "argv": argv, "cwd": cwd, "env": prepared.env, "stdin": input })));
         } else {
-            show::out(&format!("argv   {}\ncwd    {cwd}\nenv    {}\n", show::quoted(&argv), prepared.env.join(" ")));
+            show::out(&format!(
+                "argv   {}\ncwd    {}\nenv    {}\n",
+                show::quoted(&argv),
+                visible(cwd.chars()),
+                prepared.env.join(" ")
+            ));
             if let Some(input) = input {
                 show::out(&format!("stdin  {} bytes\n", input.len()));
             }
