@@ -71,6 +71,7 @@ fn wrong_usage_ends_with_2_a_refused_surface_with_3_a_failed_tool_with_1() {
         (&["call", "say", "text=a", "text=b"], 2, "twice"),
         (&["call", "say"], 2, "text"),
         (&["call", "say", "text=a", "times=many"], 2, "integer"),
+        (&["call", "say", "text=a", "times={\"a\":1,\"a\":2}"], 2, "duplicate key \"a\""),
         (&["call", "say", "--args", "{"], 2, "--args"),
         (&["call", "say", "--args", "[]"], 2, "object"),
         (&["call", "say", "--args", "{\"text\":\"a\",\"text\":\"b\"}"], 2, "duplicate"),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use twodoor::core::backend::{Backend, Router};
 use twodoor::core::process;
 use twodoor::protocol::invoke::BoxFuture;
-use twodoor::protocol::json::JsonLimits;
+use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
 use twodoor::protocol::{
     Arguments, Block, Caller, Catalog, ClientCapabilities, Content, Invocation, Invoke as _, Limits, Notice, Outcome,
     Principal, RawJson, Revision, ToolParts, schema,
@@ -116,7 +116,12 @@ impl Call {
         if self.json {
             show::out(&format!("{:#}\n", json!({ "argv": argv, "cwd": cwd, "env": prepared.env, "stdin": input })));
         } else {
-            show::out(&format!("argv   {}\ncwd    {cwd}\nenv    {}\n", show::quoted(&argv), prepared.env.join(" ")));
+            show::out(&format!(
+                "argv   {}\ncwd    {}\nenv    {}\n",
+                show::quoted(&argv),
+                visible(cwd.chars()),
+                prepared.env.join(" ")
+            ));
             if let Some(input) = input {
                 show::out(&format!("stdin  {} bytes\n", input.len()));
             }
@@ -203,11 +208,20 @@ fn read_pair(pair: &str, tool: &ToolParts) -> Result<(String, Value), (String, S
     };
     let value = match property.get("type").and_then(|t| t.as_str()) {
         Some("string") => Value::String(text.to_owned()),
-        Some(kind) => serde_json::from_str(text)
-            .map_err(|_| (format!("{key}={text} is no {kind}"), format!("give {key} as JSON of type {kind}")))?,
-        None => serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())),
+        Some(kind) => read_json(key, text)?
+            .ok_or_else(|| (format!("{key}={text} is no {kind}"), format!("give {key} as JSON of type {kind}")))?,
+        None => read_json(key, text)?.unwrap_or_else(|| Value::String(text.to_owned())),
     };
     Ok((key.to_owned(), value))
+}
+
+/// Reads a JSON text by the rules that hold for `--args`; `None` if it is not JSON.
+fn read_json(key: &str, text: &str) -> Result<Option<Value>, (String, String)> {
+    match check(text.as_bytes(), &JsonLimits::default()) {
+        Ok(()) => Ok(serde_json::from_str(text).ok()),
+        Err(JsonError::Syntax(_)) => Ok(None),
+        Err(error) => Err((format!("{key}: {error}"), "correct the value and call again".to_owned())),
+    }
 }
 
 fn misfit(catalog: &Catalog, tool: &str, arguments: &Arguments) -> Option<ExitCode> {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::{exit, show};
+use twodoor::protocol::json::visible;
 use twodoor::surface::{LoadedSurface, Problems, Surface, render};
 
 /// Checks surface files and shows all their problems at once
@@ -33,7 +34,7 @@ impl Check {
                     let tools = surface.parts.tools.len();
                     show::out(&format!(
                         "ok: {}: {} {}, {tools} tools\n",
-                        path.display(),
+                        visible(path.to_string_lossy().chars()),
                         surface.name,
                         surface.version
                     ));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use twodoor::client::{self, HttpTarget, Options, Pipes, Program, Target};
 use twodoor::core::process::{self, Environment, Exit, Stderr};
 use twodoor::protocol::invoke::BoxFuture;
+use twodoor::protocol::json::visible;
 
 use super::signals::Signals;
 use super::{exit, show};
@@ -74,7 +75,10 @@ fn read_target(words: &[OsString]) -> Result<Target, (String, String)> {
             .map_err(|problem| (problem.in_full(), "give a URL such as http://127.0.0.1:8484/mcp".to_owned()));
     }
     let program = process::Program::find_ours(first).map_err(|error| {
-        (format!("{}: {error}", first.display()), "give a URL, or a program that is on your PATH".to_owned())
+        (
+            format!("{}: {error}", visible(first.to_string_lossy().chars())),
+            "give a URL, or a program that is on your PATH".to_owned(),
+        )
     })?;
     Ok(Target::Program(started(program, first, rest)))
 }

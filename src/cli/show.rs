@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+use twodoor::protocol::json::{is_invisible, visible};
 use twodoor::surface::{LoadedSurface, Problems, Surface, render};
 
 /// Writes to standard output. A reader that has gone away is not an error; a write that is lost otherwise ends us with 1.
@@ -26,7 +27,8 @@ pub(crate) fn err(text: &str) {
 
 /// Says what is wrong and how to mend it.
 pub(crate) fn error(problem: &str, remedy: &str) {
-    err(&format!("error: {problem}\n  help: {remedy}\n"));
+    let lines: Vec<String> = problem.lines().map(|line| visible(line.chars())).collect();
+    err(&format!("error: {}\n  help: {}\n", lines.join("\n"), visible(remedy.chars())));
 }
 
 /// Whether standard error takes colour.
@@ -81,12 +83,20 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
-/// An argument vector as a person would type it.
+/// An argument vector as a person would type it; what a terminal would obey or hide is escaped.
 pub(crate) fn quoted(argv: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    let escaped = |c: char| c.is_control() || is_invisible(c);
+    let escape = |c: char| match c {
+        '\\' | '\'' => format!("\\{c}"),
+        c if escaped(c) => format!("\\U{:08x}", u32::from(c)),
+        c => c.to_string(),
+    };
     let quote = |element: &String| {
         if !element.is_empty() && element.chars().all(plain) {
             element.clone()
+        } else if element.chars().any(escaped) {
+            format!("$'{}'", element.chars().map(escape).collect::<String>())
         } else {
             format!("'{}'", element.replace('\'', "'\\''"))
         }
@@ -102,5 +112,7 @@ mod tests {
     fn an_argument_vector_is_shown_as_a_shell_would_read_it() {
         let argv = ["git", "log", "", "a b", "it's", "--max-count=20", "$(id)"].map(str::to_owned);
         assert_eq!(quoted(&argv), r"git log '' 'a b' 'it'\''s' --max-count=20 '$(id)'");
+        let argv = ["\x1b[2J", "it's\na\\", "\u{202e}x"].map(str::to_owned);
+        assert_eq!(quoted(&argv), r"$'\U0000001b[2J' $'it\'s\U0000000aa\\' $'\U0000202ex'");
     }
 }

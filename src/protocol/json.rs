@@ -214,15 +214,21 @@ impl<'de> Visitor<'de> for KeySeed {
 
 /// At most `most` characters of a peer's text, control characters escaped, for use in an error.
 pub fn shortened(text: &str, most: usize) -> String {
+    let mut out = visible(text.chars().take(most));
+    if text.chars().nth(most).is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// Text as a person may see it: control and invisible characters escaped, line ends included.
+pub fn visible(text: impl IntoIterator<Item = char>) -> String {
     let mut out = String::new();
-    for character in text.chars().take(most) {
+    for character in text {
         match character {
             c if c.is_control() || is_invisible(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
-    }
-    if text.chars().nth(most).is_some() {
-        out.push('…');
     }
     out
 }

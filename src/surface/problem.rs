@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Serialize, Serializer};
 
 use super::source::{Source, Span};
+use crate::protocol::json::visible;
 
 /// Most problems that one run keeps; a file with more is answered with these and a count.
 const PROBLEMS_KEPT: usize = 500;
@@ -126,7 +127,8 @@ impl fmt::Display for Problems {
             let Problem { file, line, column, severity, rule, message, .. } = problem;
             let severity = if *severity == Severity::Error { "error" } else { "warning" };
             let end = if index == 0 { "" } else { "\n" };
-            write!(f, "{end}{}:{line}:{column}: {severity}[{rule}]: {message}", file.display())?;
+            let (file, message) = (visible(file.display().to_string().chars()), visible(message.chars()));
+            write!(f, "{end}{file}:{line}:{column}: {severity}[{rule}]: {message}")?;
         }
         Ok(())
     }

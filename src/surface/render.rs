@@ -4,6 +4,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
 use super::problem::{Problem, Problems, Severity};
+use crate::protocol::json::visible;
 
 /// Longest line that is shown; a longer one is named by its place alone.
 const LINE_BYTES: usize = 500;
@@ -26,8 +27,8 @@ pub fn render(problems: &Problems, colour: bool) -> String {
 
 fn group<'p>(problem: &'p Problem, problems: &'p Problems) -> Group<'p> {
     let level = if problem.severity == Severity::Error { Level::ERROR } else { Level::WARNING };
-    let path = problem.file.display().to_string();
-    let title = level.primary_title(problem.message.as_str()).id(problem.rule);
+    let path = shown(&problem.file.display().to_string());
+    let title = level.primary_title(shown(&problem.message)).id(problem.rule);
     let (_, start, line) = problems.source.line(problem.bytes.start);
     let place = problem.bytes.start.saturating_sub(start)..problem.bytes.end.saturating_sub(start);
     let group = if line.is_empty() || line.len() > LINE_BYTES {
@@ -36,11 +37,16 @@ fn group<'p>(problem: &'p Problem, problems: &'p Problems) -> Group<'p> {
         let snippet = Snippet::source(line).line_start(problem.line).path(path);
         title.element(snippet.annotation(AnnotationKind::Primary.span(place)))
     };
-    let group = group.element(Level::HELP.message(problem.remedy.as_str()));
+    let group = group.element(Level::HELP.message(shown(&problem.remedy)));
     match &problem.suggestion {
-        Some(meant) => group.element(Level::HELP.message(format!("did you mean {meant}?"))),
+        Some(meant) => group.element(Level::HELP.message(format!("did you mean {}?", shown(meant)))),
         None => group,
     }
+}
+
+/// A name from a file or of one, which the terminal must not take for a command.
+fn shown(text: &str) -> String {
+    visible(text.chars())
 }
 
 fn summary(problems: &Problems) -> String {
@@ -58,4 +64,25 @@ fn summary(problems: &Problems) -> String {
         parts.push(format!("{} more not shown", problems.dropped()));
     }
     format!("{}\n", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::surface::problem::{Findings, Rule};
+    use crate::surface::source::{Source, Span};
+
+    #[test]
+    fn what_a_file_holds_or_is_called_is_no_command_to_the_terminal() {
+        let name = PathBuf::from("a\x1b[2J\nb\u{202e}.yaml");
+        let mut findings = Findings::new(Source::new(name, "x\x1b[2J: 1\n".to_owned()));
+        findings.report(&Rule::error("r", "t"), Span::START, "no \x1b[2J".to_owned(), "write \x1b[2J");
+        let problems = findings.into_problems();
+        for text in [render(&problems, false), problems.to_string()] {
+            assert!(text.contains(r"a\u{1b}[2J\u{a}b\u{202e}.yaml"), "{text}");
+            assert!(!text.contains(['\x1b', '\u{202e}']), "{text:?}");
+        }
+    }
 }

@@ -10,8 +10,8 @@ use crate::protocol::json::{JsonLimits, Kind};
 use crate::protocol::{Json, RawJson};
 use crate::surface::declaration::{ArgumentKind, Element, Piece, Template};
 
-/// Longest integer that is written out where the caller wrote it with an exponent.
-const DIGITS_WRITTEN_OUT: usize = 20;
+/// From here on, an integer that the caller wrote with an exponent or a fraction keeps an exponent.
+const WRITTEN_OUT: f64 = 1e20;
 
 /// Why the arguments make no vector. The texts are for the model, which can choose other values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,8 +39,8 @@ pub struct Value {
 /// The values of all declared arguments by name.
 pub type Values = HashMap<String, Value>;
 
-/// The text of a value as sent: a string as it stands, a number with its own digits, an integer that is
-/// written with a fraction or an exponent as an integer, an array or object as compact JSON. Null has none.
+/// The text of a value as sent: a string as it stands, an integer with its own digits, a number that
+/// is written with a fraction or an exponent as what it was validated as, an array or object as compact JSON. Null has none.
 pub fn text_of(value: &RawJson) -> Option<String> {
     match value.kind() {
         Kind::Null => None,
@@ -64,26 +64,20 @@ pub fn text_of_default(value: &Json) -> Option<String> {
     }
 }
 
-/// JSON Schema counts `42.0` and `4.2e1` among the integers; few programs do.
+/// What was validated, not how it was written: a schema sees a number with a fraction or an exponent as
+/// the nearest `f64`, and counts `42.0` and `4.2e1` among the integers; few programs do.
 fn number(text: &str) -> String {
-    as_integer(text).unwrap_or_else(|| text.to_owned())
-}
-
-fn as_integer(text: &str) -> Option<String> {
-    let (sign, unsigned) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
-    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let point = isize::try_from(whole.len()).ok()?.checked_add(exponent.parse().ok()?)?;
-    let digits = format!("{whole}{fraction}");
-    let significant = digits.trim_end_matches('0').len();
-    let point = usize::try_from(point).ok()?;
-    if significant > point || point > DIGITS_WRITTEN_OUT.max(whole.len()) {
-        return None;
+    if text == "-0" {
+        return "0".to_owned();
     }
-    let integer: String = digits.chars().chain(std::iter::repeat('0')).take(point).collect();
-    match integer.trim_start_matches('0') {
-        "" => Some("0".to_owned()),
-        integer => Some(format!("{sign}{integer}")),
+    let is_plain = !text.contains(['.', 'e', 'E']);
+    match serde_json::from_str::<f64>(text) {
+        Ok(value) if !is_plain && value.fract() == 0.0 && value.abs() < WRITTEN_OUT => {
+            // Without the sign of a zero.
+            format!("{:.0}", value + 0.0)
+        }
+        Ok(value) if !is_plain => format!("{value:?}"),
+        _ => text.to_owned(),
     }
 }
 
@@ -273,13 +267,23 @@ mod tests {
             ("-0", Some("0")),
             ("0.0", Some("0")),
             ("0e5", Some("0")),
-            ("1.50", Some("1.50")),
+            ("1.50", Some("1.5")),
             ("0.5e1", Some("5")),
-            ("15e-1", Some("15e-1")),
-            ("1e-400", Some("1e-400")),
+            ("15e-1", Some("1.5")),
+            ("1e-400", Some("0")),
+            ("-0.0", Some("0")),
+            ("-1e-400", Some("0")),
+            ("1e-7", Some("1e-7")),
+            ("200.00000000000000001", Some("200")),
+            ("0.99999999999999999999", Some("1")),
+            ("9007199254740993.0", Some("9007199254740992")),
+            ("9007199254740993", Some("9007199254740993")),
+            ("18446744073709551615", Some("18446744073709551615")),
+            ("-9223372036854775808", Some("-9223372036854775808")),
+            ("12e18", Some("12000000000000000000")),
             ("1e300", Some("1e300")),
             ("12345678901234567890123", Some("12345678901234567890123")),
-            ("0.1000000000000000055511151231257827", Some("0.1000000000000000055511151231257827")),
+            ("0.1000000000000000055511151231257827", Some("0.1")),
             (r#"[ 1.50, "a b" , {"k" : null} ]"#, Some(r#"[1.50,"a b",{"k":null}]"#)),
             ("{}", Some("{}")),
         ] {

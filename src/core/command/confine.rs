@@ -2,8 +2,9 @@
 //!
 //! Promises: a path that is admitted is relative, has no `..`, and leads through no link out of the
 //! root; it is checked by the kernel in one step where it can (`openat2`, beneath), else no link at all
-//! is followed. Paths are compared by component, never as text. A program opens the path by its name
-//! later: whoever can change links beneath the root meanwhile can mislead it.
+//! is followed. What exists of it is a regular file or a folder. Paths are compared by component, never
+//! as text. A program opens the path by its name later: whoever can change what is beneath the root
+//! meanwhile can mislead it.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -27,9 +28,15 @@ pub enum PathRefusal {
     /// A link leads out, or nowhere.
     #[error("leads through a link out of the tool's folder, or to one whose target is missing")]
     Link,
+    /// A pipe, a socket or a device: reading it may wait for ever, writing it may do anything.
+    #[error("is a pipe, a socket or a device: give a regular file or a folder")]
+    Special,
     /// A name longer than the system takes, or a chain of links without end.
     #[error("is too long or leads in a circle")]
     TooLong,
+    /// No descriptor or memory is left to look with.
+    #[error("cannot be looked up now, the machine has no room left: try again later")]
+    NoRoom,
     /// A folder on the way is closed to us.
     #[error("cannot be reached by this server")]
     Closed,
@@ -69,16 +76,18 @@ impl Root {
         Ok(if path.as_os_str().is_empty() { PathBuf::from(".") } else { path })
     }
 
-    /// Whether a relative path is an existing folder beneath the root.
-    pub fn holds_folder(&self, path: &Path) -> bool {
-        self.resolve(path, OFlags::DIRECTORY).is_ok()
+    /// Fails unless a relative path is an existing folder beneath the root.
+    pub fn find_folder(&self, path: &Path) -> std::io::Result<()> {
+        self.resolve(path, OFlags::DIRECTORY)?;
+        Ok(())
     }
 
     /// What exists of the path must be beneath; what does not exist leads nowhere, and so not out.
     fn check_existing_part(&self, path: &Path) -> Result<(), PathRefusal> {
         for part in path.ancestors() {
             match self.resolve(part, OFlags::empty()) {
-                Ok(()) => return Ok(()),
+                Ok(FileType::RegularFile | FileType::Directory) => return Ok(()),
+                Ok(_) => return Err(PathRefusal::Special),
                 // A link to what is missing looks missing, but may come to lead anywhere.
                 Err(Errno::NOENT) if self.resolve(part, OFlags::NOFOLLOW).is_ok() => return Err(PathRefusal::Link),
                 Err(Errno::NOENT | Errno::NOTDIR) => {}
@@ -89,15 +98,16 @@ impl Root {
         Err(PathRefusal::Closed)
     }
 
+    /// What a path leads to.
     #[cfg(target_os = "linux")]
-    fn resolve(&self, path: &Path, more: OFlags) -> Result<(), Errno> {
-        use rustix::fs::{ResolveFlags, openat2};
+    fn resolve(&self, path: &Path, more: OFlags) -> Result<FileType, Errno> {
+        use rustix::fs::{ResolveFlags, fstat, openat2};
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let flags = OFlags::PATH | OFlags::CLOEXEC | more;
         // A rename beside us makes the kernel unsure, and it asks to be asked again (openat2(2), EAGAIN).
         for _ in 0..8 {
             match openat2(&self.0, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
-                Ok(_) => return Ok(()),
+                Ok(found) => return Ok(FileType::from_raw_mode(fstat(found)?.st_mode)),
                 Err(Errno::AGAIN) => {}
                 // Older kernels, and sandboxes that do not know the call.
                 Err(Errno::NOSYS | Errno::PERM) => return self.resolve_without_links(path, more),
@@ -108,14 +118,14 @@ impl Root {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn resolve(&self, path: &Path, more: OFlags) -> Result<(), Errno> {
+    fn resolve(&self, path: &Path, more: OFlags) -> Result<FileType, Errno> {
         self.resolve_without_links(path, more)
     }
 
     /// Walks component by component and refuses any link.
-    fn resolve_without_links(&self, path: &Path, more: OFlags) -> Result<(), Errno> {
+    fn resolve_without_links(&self, path: &Path, more: OFlags) -> Result<FileType, Errno> {
         let names: Vec<&OsStr> = path.components().map(Component::as_os_str).collect();
-        let Some((last, folders)) = names.split_last() else { return Ok(()) };
+        let Some((last, folders)) = names.split_last() else { return Ok(FileType::Directory) };
         let mut folder = self.0.try_clone().map_err(|_| Errno::MFILE)?;
         for name in folders {
             not_a_link(&folder, name)?;
@@ -123,7 +133,7 @@ impl Root {
             folder = openat(&folder, *name, flags, Mode::empty())?;
         }
         let kind = not_a_link(&folder, last)?;
-        if more.contains(OFlags::DIRECTORY) && kind != FileType::Directory { Err(Errno::NOTDIR) } else { Ok(()) }
+        if more.contains(OFlags::DIRECTORY) && kind != FileType::Directory { Err(Errno::NOTDIR) } else { Ok(kind) }
     }
 }
 
@@ -138,6 +148,7 @@ fn refusal(error: Errno) -> PathRefusal {
     match error {
         Errno::XDEV => PathRefusal::Link,
         Errno::LOOP | Errno::NAMETOOLONG => PathRefusal::TooLong,
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM => PathRefusal::NoRoom,
         _ => PathRefusal::Closed,
     }
 }
@@ -253,11 +264,31 @@ mod tests {
     }
 
     #[test]
+    fn what_exists_is_a_regular_file_or_a_folder() {
+        let base = folder("special");
+        let folder = base.0.join("root");
+        let root = Root::open(&folder).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
+        let _socket = std::os::unix::net::UnixListener::bind(folder.join("socket")).unwrap();
+        symlink("../pipe", folder.join("sub/link")).unwrap();
+        for text in ["pipe", "socket", "sub/link", "inside/link", "pipe/below", "./pipe"] {
+            assert_eq!(root.admit(text), Err(PathRefusal::Special), "{text}");
+        }
+        assert_eq!(Root::open(Path::new("/dev")).unwrap().admit("null"), Err(PathRefusal::Special));
+        assert_eq!(root.resolve_without_links(Path::new("pipe"), OFlags::empty()), Ok(FileType::Fifo));
+    }
+
+    #[test]
     fn without_the_kernels_help_every_link_is_refused() {
         let base = folder("fallback");
         let root = Root::open(&base.0.join("root")).unwrap();
-        for text in ["file", "sub/deep", "-dash"] {
-            assert_eq!(root.resolve_without_links(Path::new(text), OFlags::empty()), Ok(()), "{text}");
+        for (text, kind) in [
+            ("file", FileType::RegularFile),
+            ("sub/deep", FileType::Directory),
+            ("-dash", FileType::RegularFile),
+            ("", FileType::Directory),
+        ] {
+            assert_eq!(root.resolve_without_links(Path::new(text), OFlags::empty()), Ok(kind), "{text}");
         }
         for text in ["out", "out/key", "key", "inside", "inside/deep", "magic", "dangling", "circle", "chain40"] {
             assert_eq!(root.resolve_without_links(Path::new(text), OFlags::empty()), Err(Errno::XDEV), "{text}");
@@ -271,7 +302,7 @@ mod tests {
     fn a_folder_to_run_in_is_beneath_the_root_or_refused() {
         let base = folder("cwd");
         let root = Root::open(&base.0.join("root")).unwrap();
-        let holds = |text| root.holds_folder(Path::new(text));
+        let holds = |text| root.find_folder(Path::new(text)).is_ok();
         assert!(holds("") && holds("sub/deep") && holds("inside"));
         assert!(!holds("out") && !holds("file") && !holds("gone") && !holds("..") && !holds("absolute-out"));
     }

@@ -11,6 +11,8 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 use super::backend::defect;
 use super::process::{self, Ended, Environment, Exit, Launch, Program, SpawnError};
 use crate::protocol::{Arguments, Caller, Content, Outcome};
@@ -93,15 +95,13 @@ impl CommandTool {
     /// Renders a call without running it.
     pub fn prepare(&self, arguments: &Arguments) -> Result<Prepared, Refusal> {
         let program = self.program()?;
-        let root = Root::open(&self.run.root).map_err(|_| self.not_started(SpawnError::NoFolder))?;
+        let root = Root::open(&self.run.root).map_err(|error| self.not_started(not_opened(error)))?;
         let folder = self
             .run
             .cwd
             .strip_prefix(&self.run.root)
             .map_err(|_| Refusal::Declaration("the folder to run in is not beneath the root"))?;
-        if !root.holds_folder(folder) {
-            return Err(self.not_started(SpawnError::NoFolder));
-        }
+        root.find_folder(folder).map_err(|error| self.not_started(not_opened(error)))?;
         let mut values = Values::new();
         for declared in &self.run.arguments {
             values.insert(declared.name.clone(), value(declared, arguments, &root, folder)?);
@@ -207,6 +207,14 @@ fn value(declared: &Argument, arguments: &Arguments, root: &Root, folder: &Path)
     Ok(Value { text, kind: declared.kind })
 }
 
+/// Why the root, or the folder to run in, could not be opened.
+fn not_opened(error: std::io::Error) -> SpawnError {
+    match Errno::from_io_error(&error) {
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => SpawnError::NoRoom(error),
+        _ => SpawnError::NoFolder,
+    }
+}
+
 /// What is to be done about a program that cannot be started, and by whom.
 fn remedy(why: &SpawnError) -> &'static str {
     match why {
@@ -292,6 +300,16 @@ mod tests {
         let run = Run { cwd: "/usr/bin".into(), ..declaration("/usr") };
         assert_eq!(prepare(run.clone(), json!({ "path": "bin/x" })).unwrap().argv, ["20", "../bin/x"]);
         assert_eq!(prepare(run, json!({ "path": "." })).unwrap().argv, ["20", ".."]);
+    }
+
+    #[test]
+    fn no_descriptor_left_is_no_missing_folder() {
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            assert!(matches!(not_opened(errno.into()), SpawnError::NoRoom(_)), "{errno}");
+        }
+        for errno in [Errno::NOENT, Errno::ACCESS, Errno::NOTDIR, Errno::XDEV] {
+            assert!(matches!(not_opened(errno.into()), SpawnError::NoFolder), "{errno}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Program text is never made of the caller's text: no quoting makes that safe.
 
-use super::program_placeholder::{base_name, executes_next, runs_another};
+use super::code_options;
+use super::program_placeholder::{executes_next, is_one_of, is_runner};
 use crate::surface::declaration::Template;
 use crate::surface::file::{SurfaceFile, ToolEntry};
 use crate::surface::problem::{Findings, Rule};
@@ -19,6 +20,8 @@ struct Interpreter {
     value_options: &'static [&'static str],
     /// Options that code to load follows, beside the script.
     loading_options: &'static [&'static str],
+    /// Whether it reads its script from standard input where none is given.
+    reads_stdin: bool,
 }
 
 const INTERPRETERS: &[Interpreter] = &[
@@ -27,62 +30,83 @@ const INTERPRETERS: &[Interpreter] = &[
         script_options: &["-c", "--command"],
         value_options: &["-o", "+o", "-O", "+O"],
         loading_options: &["--rcfile", "--init-file", "--init-command"],
+        reads_stdin: true,
     },
     Interpreter {
-        names: &["python", "python2", "python3", "pypy", "pypy3"],
+        names: &["python", "pypy"],
         script_options: &["-c", "-m"],
         value_options: &["-W", "-X"],
         loading_options: &[],
+        reads_stdin: true,
     },
     Interpreter {
         names: &["perl"],
         script_options: &["-e", "-E"],
         value_options: &[],
         loading_options: &["-I", "-M", "-m"],
+        reads_stdin: true,
     },
-    Interpreter { names: &["ruby"], script_options: &["-e"], value_options: &[], loading_options: &["-I", "-r"] },
+    Interpreter {
+        names: &["ruby"],
+        script_options: &["-e"],
+        value_options: &[],
+        loading_options: &["-I", "-r"],
+        reads_stdin: true,
+    },
     Interpreter {
         names: &["node", "nodejs", "deno", "bun"],
         script_options: &["-e", "-p", "--eval", "--print", "eval"],
         value_options: &[],
         loading_options: &["-r", "--require", "--import", "--loader"],
+        reads_stdin: true,
     },
-    Interpreter { names: &["php"], script_options: &["-r", "--run"], value_options: &[], loading_options: &["-d"] },
+    Interpreter {
+        names: &["php"],
+        script_options: &["-r", "--run"],
+        value_options: &[],
+        loading_options: &["-d"],
+        reads_stdin: true,
+    },
     Interpreter {
         names: &["lua", "luajit", "Rscript", "osascript"],
         script_options: &["-e"],
         value_options: &[],
         loading_options: &["-l"],
+        reads_stdin: true,
     },
     Interpreter {
-        names: &["pwsh", "powershell", "pwsh.exe", "powershell.exe"],
+        names: &["pwsh", "powershell"],
         script_options: &["-c", "-Command", "-EncodedCommand", "-File"],
         value_options: &["-ExecutionPolicy"],
         loading_options: &[],
+        reads_stdin: true,
     },
     Interpreter {
-        names: &["cmd", "cmd.exe"],
+        names: &["cmd"],
         script_options: &["/c", "/C", "/k", "/K"],
         value_options: &[],
         loading_options: &[],
+        reads_stdin: true,
     },
     Interpreter {
         names: &["awk", "gawk", "mawk", "nawk"],
         script_options: &["-e", "--source", "-f", "--file"],
         value_options: &["-v", "-F", "--assign", "--field-separator"],
         loading_options: &["-i", "--include", "-l", "--load"],
+        reads_stdin: false,
     },
     Interpreter {
         names: &["sed", "gsed"],
         script_options: &["-e", "--expression", "-f", "--file"],
         value_options: &["-l"],
         loading_options: &[],
+        reads_stdin: false,
     },
 ];
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    for (tool, interpreter, rest) in file.tools.iter().flat_map(interpreters) {
-        if let Some(span) = dynamic(interpreter, &rest) {
+    for tool in &file.tools {
+        if let Some(span) = programs(tool).into_iter().find_map(|(name, rest)| in_code(tool, name, &rest)) {
             let remedy = "write the script out and hand values over as its arguments: [sh, -c, 'grep -- \"$1\" log', sh, \"{text}\"]";
             let message = format!("in {:?} the caller's text becomes part of a script, or chooses it", tool.name.value);
             findings.report(&RULE, span, message, remedy);
@@ -90,22 +114,35 @@ pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
     }
 }
 
-type Elements<'f> = Vec<&'f At<Template>>;
+pub(super) type Elements<'f> = Vec<&'f At<Template>>;
 
-/// Every place of an argument vector where an interpreter is run, with what follows it.
-fn interpreters<'f>(tool: &'f ToolEntry<'_>) -> Vec<(&'f ToolEntry<'f>, &'static Interpreter, Elements<'f>)> {
+/// Every place of an argument vector where a program may stand, with what follows it.
+fn programs<'f>(tool: &'f ToolEntry<'_>) -> Vec<(&'f str, Elements<'f>)> {
     let elements: Elements<'f> = tool.templates().collect();
+    let mut found = Vec::new();
     // Behind a program that runs others, any word may be one: its options are not known here.
-    let anywhere = runs_another(tool);
-    let before = std::iter::once(None).chain(elements.iter().map(|e| template::literal(&e.value)));
-    let named = elements.iter().zip(before).enumerate().filter_map(|(index, (element, before))| {
-        let is_program = anywhere || index == 0 || before.is_some_and(executes_next);
-        let name = base_name(template::literal(&element.value).filter(|_| is_program)?);
-        let interpreter = INTERPRETERS.iter().find(|i| i.names.contains(&name))?;
-        Some((tool, interpreter, elements.iter().skip(index + 1).copied().collect()))
-    });
-    named.collect()
+    let mut anywhere = false;
+    let mut before = None;
+    for (index, element) in elements.iter().enumerate() {
+        let literal = template::literal(&element.value);
+        if let Some(name) = literal.filter(|_| anywhere || index == 0 || before.is_some_and(executes_next)) {
+            anywhere |= is_runner(name);
+            found.push((name, elements.iter().skip(index + 1).copied().collect()));
+        }
+        before = literal;
+    }
+    found
 }
+
+/// Where the caller's text is, or chooses, code that a program runs.
+fn in_code(tool: &ToolEntry<'_>, name: &str, rest: &Elements<'_>) -> Option<Span> {
+    let stdin = tool.stdin.as_ref().map(|stdin| stdin.span);
+    let interpreter = INTERPRETERS.iter().find(|i| is_one_of(name, i.names));
+    interpreter.and_then(|i| dynamic(i, rest, stdin)).or_else(|| code_options::dynamic(name, rest))
+}
+
+/// Names under which a program's script is its standard input.
+const STDIN: &[&str] = &["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
 /// What an element of an interpreter's arguments is, by the option before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +158,8 @@ enum Expected {
 }
 
 /// Where the caller's text is, or chooses, a script. What follows the script is its arguments.
-fn dynamic(interpreter: &Interpreter, rest: &Elements<'_>) -> Option<Span> {
+/// `stdin` is where the caller's text is given as standard input.
+fn dynamic(interpreter: &Interpreter, rest: &Elements<'_>, stdin: Option<Span>) -> Option<Span> {
     let mut expected = Expected::Anything;
     let mut had_script = false;
     for element in rest {
@@ -138,6 +176,7 @@ fn dynamic(interpreter: &Interpreter, rest: &Elements<'_>) -> Option<Span> {
                 expected = Expected::Anything;
                 continue;
             }
+            Expected::Script if stdin.is_some() && STDIN.contains(&text) => return stdin,
             Expected::Script if !is_option => {
                 had_script = true;
                 expected = Expected::Anything;
@@ -157,10 +196,17 @@ fn dynamic(interpreter: &Interpreter, rest: &Elements<'_>) -> Option<Span> {
             expected = Expected::Value { then_script: awaits_script };
         } else if !interpreter.is_option(text) {
             // The first operand is the script, or names its file, unless an option gave it.
-            return literal.is_none().then_some(element.span).filter(|_| !had_script);
+            return match literal {
+                _ if had_script => None,
+                None => Some(element.span),
+                Some(text) => stdin.filter(|_| STDIN.contains(&text)),
+            };
+        }
+        if !had_script && interpreter.reads_stdin && (text == "-" || text == "-s") && stdin.is_some() {
+            return stdin;
         }
     }
-    None
+    stdin.filter(|_| interpreter.reads_stdin && !had_script)
 }
 
 impl Interpreter {
@@ -224,6 +270,10 @@ mod tests {
             "[bash, -ce, \"{x}\"]",
             "[find, ., -exec, sh, -c, \"{x}\", ;]",
             "[sudo, -u, other, sh, -c, \"{x}\"]",
+            "[find, ., -exec, env, sh, -c, \"{x}\", ;]",
+            "[/usr/bin/python3.11, -c, \"{x}\"]",
+            "[perl5.36.0, -e, \"{x}\"]",
+            "[bash-5.2, -c, \"{x}\"]",
         ] {
             breaks(super::RULE, &run(bad));
         }
@@ -238,6 +288,29 @@ mod tests {
             "[grep, -e, \"{x}\"]",
             "[grep, sh, \"{x}\"]",
         ] {
+            keeps(super::RULE, &run(good));
+        }
+    }
+
+    #[test]
+    fn standard_input_is_no_script() {
+        let run = |run: &str| tool(&format!("args: {{x: {{type: string}}}}\nstdin: \"{{x}}\"\nrun: {run}"));
+        for bad in [
+            "[sh]",
+            "[bash]",
+            "[python3]",
+            "[python3, \"-\"]",
+            "[sh, -s, a]",
+            "[sh, -e]",
+            "[bash, /dev/stdin]",
+            "[env, -i, sh]",
+            "[xargs, sh, -c]",
+            "[awk, -f, \"-\"]",
+            "[perl5.36.0, -w]",
+        ] {
+            breaks(super::RULE, &run(bad));
+        }
+        for good in ["[sh, a.sh]", "[sh, -c, cat]", "[python3, -m, json.tool]", "[awk, 1]", "[sed, -n, 1p]", "[cat]"] {
             keeps(super::RULE, &run(good));
         }
     }

@@ -10,6 +10,7 @@ pub(super) mod arguments_twice;
 pub(super) mod backend;
 pub(super) mod braces;
 pub(super) mod cap;
+mod code_options;
 mod contradiction;
 mod default_value;
 pub(super) mod duration;

@@ -39,13 +39,14 @@ fn chosen_by_caller(tool: &ToolEntry<'_>) -> Option<(Span, &'static str)> {
     let mut expected = runs_another(tool);
     for element in tool.templates().skip(1) {
         let Some(text) = template::literal(&element.value) else {
-            // An option of the runner may take a value; `NAME={value}` is a variable for `env`.
-            if expected && template::leading(&element.value).is_empty() {
+            // An option of the runner may take a value; `NAME={value}` is another rule's matter.
+            let leading = template::leading(&element.value);
+            if expected && !leading.starts_with('-') && !leading.contains('=') {
                 return Some((element.span, "a placeholder chooses the program that another one runs"));
             }
             continue;
         };
-        if EXECUTING.contains(&text) || (expected && RUNNERS.contains(&base_name(text))) {
+        if EXECUTING.contains(&text) || (expected && is_runner(text)) {
             expected = true;
         } else if expected {
             expected = text.starts_with('-') || text.contains('=') || text.starts_with(|c: char| c.is_ascii_digit());
@@ -55,9 +56,21 @@ fn chosen_by_caller(tool: &ToolEntry<'_>) -> Option<(Span, &'static str)> {
 }
 
 /// Whether a tool's program runs another one.
-pub(super) fn runs_another(tool: &ToolEntry<'_>) -> bool {
-    let program = tool.templates().next().and_then(|t| template::literal(&t.value));
-    program.is_some_and(|program| RUNNERS.contains(&base_name(program)))
+fn runs_another(tool: &ToolEntry<'_>) -> bool {
+    tool.templates().next().and_then(|t| template::literal(&t.value)).is_some_and(is_runner)
+}
+
+/// Whether a program runs another one.
+pub(super) fn is_runner(program: &str) -> bool {
+    is_one_of(program, RUNNERS)
+}
+
+/// Whether a program is one of those names, whatever its folder and its version: `/opt/bin/python3.11`.
+pub(super) fn is_one_of(program: &str, names: &[&str]) -> bool {
+    let name = base_name(program);
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let unversioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '_'));
+    names.iter().any(|known| *known == name || *known == unversioned)
 }
 
 /// Whether another program follows an element.
@@ -66,7 +79,7 @@ pub(super) fn executes_next(text: &str) -> bool {
 }
 
 /// The last part of a path.
-pub(super) fn base_name(text: &str) -> &str {
+fn base_name(text: &str) -> &str {
     text.rsplit(['/', '\\']).next().unwrap_or(text)
 }
 
@@ -82,6 +95,9 @@ mod tests {
             "[\"/usr/bin/{x}\"]",
             "[[ls, \"{x}\"]]",
             "[env, \"{x}\"]",
+            "[env, \"bin/{x}\"]",
+            "[/opt/bin/env-9.1, \"{x}\"]",
+            "[find, ., -exec, \"./{x}\", ;]",
             "[/usr/bin/env, -i, A=1, \"{x}\"]",
             "[timeout, 5, \"{x}\"]",
             "[nice, -n, 5, \"{x}\"]",
