@@ -60,11 +60,11 @@ impl AsRef<[u8]> for Whole {
 
 /// Reads a whole body: within the message limit, the shared budget, the time and the least rate.
 ///
-/// Its room is given back when the last slice of it is dropped: a call keeps its arguments.
+/// Room is taken as bytes arrive, so that one announced and not sent keeps nobody out. It is given
+/// back when the last slice of the body is dropped: a call keeps its arguments.
 pub(super) async fn read(mut body: Incoming, limits: &Limits, budget: &Budget) -> Result<Bytes, Refusal> {
     let started = Instant::now();
-    let declared = body.size_hint().exact().and_then(|n| usize::try_from(n).ok());
-    let mut room = budget.take(declared.unwrap_or(0))?;
+    let mut room = budget.take(0)?;
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     let mut length = 0usize;
@@ -83,7 +83,7 @@ pub(super) async fn read(mut body: Incoming, limits: &Limits, budget: &Budget) -
             continue;
         }
         if all.is_empty() {
-            all.reserve(declared.unwrap_or(0).max(length));
+            all.reserve(length);
             all.extend_from_slice(&std::mem::take(&mut first));
         }
         all.extend_from_slice(&data);
