@@ -179,8 +179,8 @@ pub async fn serve(
 async fn carry(server: Arc<Server>, stream: TcpStream, mut stages: watch::Receiver<Stage>) {
     let _ = stream.set_nodelay(true);
     let limits = server.engine.limits().clone();
-    let turn = Arc::new(Turn::default());
-    let socket = Socket::new(stream, Arc::clone(&turn), &limits);
+    let turn = Arc::new(Turn::new(stream));
+    let socket = Socket::new(Arc::clone(&turn), &limits);
     let service = service_fn(move |request| {
         let server = Arc::clone(&server);
         let serving = turn.begin();
@@ -223,10 +223,10 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serv
         Err(refusal) => refused(&refusal),
         Ok(Passed::Health) => response::json(StatusCode::OK, "\"ok\"".into()),
         Ok(Passed::Preflight) => preflight(server, &parts),
-        Ok(Passed::Get) => get(server, &parts),
+        Ok(Passed::Get) => get(server, &parts, serving),
         Ok(Passed::Delete) => delete(server, &parts),
         Ok(Passed::Post(accepted)) => match body::read(body, &server.engine.limits, &server.budget).await {
-            Ok(body) => post::serve(server, &parts, accepted, body).await,
+            Ok(body) => post::serve(server, &parts, accepted, body, serving.peer()).await,
             Err(refusal) => refused(&refusal),
         },
     };
@@ -292,7 +292,7 @@ fn live(
     }
 }
 
-fn get(server: &Server, parts: &Parts) -> Response<Payload> {
+fn get(server: &Server, parts: &Parts, serving: &Serving) -> Response<Payload> {
     let (_, session) = match live(server, parts, StatusCode::METHOD_NOT_ALLOWED) {
         Ok(live) => live,
         Err(refused) => return *refused,
@@ -309,7 +309,7 @@ fn get(server: &Server, parts: &Parts) -> Response<Payload> {
         None => refuse(StatusCode::CONFLICT, "this session's stream is open already"),
         Some((outbox, slot)) => {
             let every = server.engine.limits.keep_alive;
-            response::events(Events::payload(None, outbox, every, Box::new(slot)))
+            response::events(Events::payload(None, outbox, serving.peer(), every, Box::new(slot)))
         }
     }
 }

@@ -15,6 +15,7 @@ use super::body::{Events, Held, Payload};
 use super::media::Accepted;
 use super::outbox::{Next, Outbox};
 use super::session::{LegacySession, Routes, SessionId};
+use super::socket::Peer;
 use super::{LegacyMode, SESSION_HEADER, Server, response, status};
 use crate::protocol::admit::{self, Claim};
 use crate::protocol::framing;
@@ -107,14 +108,21 @@ struct Post<'s> {
     header: Header,
     sid: Sid,
     offer: Offer,
+    peer: Peer,
 }
 
 /// Serves one POST.
-pub(super) async fn serve(server: &Server, parts: &Parts, accepted: Accepted, body: Bytes) -> Response<Payload> {
+pub(super) async fn serve(
+    server: &Server,
+    parts: &Parts,
+    accepted: Accepted,
+    body: Bytes,
+    peer: Peer,
+) -> Response<Payload> {
     let mirror = mirror_of(&parts.headers);
     let header = Header::read(&mirror);
     let offer = server.engine.dispatcher.catalog().offer();
-    let post = Post { server, accepted, header, mirror, sid: Sid::read(&parts.headers), offer };
+    let post = Post { server, accepted, header, mirror, sid: Sid::read(&parts.headers), offer, peer };
     let decoded = Decoded::read(&body, &server.engine.limits.json);
     // Only what the message keeps of it stays in memory.
     drop(body);
@@ -320,13 +328,19 @@ impl Post<'_> {
     /// Waits for the first output: an answer is sent as one body, a notification opens a stream.
     async fn respond(self, outbox: &Arc<Outbox>, era: Era, held: Held) -> Response<Payload> {
         loop {
-            match outbox.next().await {
+            let next = tokio::select! {
+                biased;
+                next = outbox.next() => next,
+                // Nobody reads this; what matters is that `held` is dropped.
+                () = self.peer.gone(), if era == Era::Modern => return response::last(StatusCode::ACCEPTED),
+            };
+            match next {
                 Next::Answer(answer) => return answered(&answer, self.accepted, era),
                 Next::Silence => return response::empty(StatusCode::ACCEPTED),
                 Next::Notice(message) if self.accepted.events => {
                     let every = self.server.engine.limits.keep_alive;
                     let first = Some(framing::event(&message));
-                    return response::events(Events::payload(first, Arc::clone(outbox), every, held));
+                    return response::events(Events::payload(first, Arc::clone(outbox), self.peer, every, held));
                 }
                 // A client that takes only JSON does without notices.
                 Next::Notice(_) => {}
