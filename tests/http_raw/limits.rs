@@ -62,6 +62,19 @@ fn a_head_that_does_not_arrive_in_time_ends_the_connection() {
     assert_eq!(second.response().status, 200);
     second.send(b"POST /mcp HT");
     assert!(second.is_closed());
+    // Nor one that came with the request before it, or while that was served.
+    let mut behind = server.connect();
+    behind.send(&[list().bytes(&server), b"POST /mcp HT".to_vec()].concat());
+    assert_eq!(behind.response().status, 200);
+    assert!(behind.is_closed());
+    let mut streaming = server.connect();
+    streaming.send(&Request::modern_act(1, &json!({ "text": "s", "notices": 1, "hold": true })).bytes(&server));
+    assert_eq!(streaming.head().status, 200);
+    streaming.send(b"POST /mcp HT");
+    std::thread::sleep(Duration::from_millis(50));
+    server.backend.release("s");
+    while streaming.block().is_some() {}
+    assert!(streaming.is_closed());
     assert_eq!(server.ask(&list()).status, 200);
 }
 

@@ -230,6 +230,9 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serv
             Err(refusal) => refused(&refusal),
         },
     };
+    if serving.is_last() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     if let Some(origin) = guard::cross_origin(&parts.headers, &server.allowed)
         && let Ok(origin) = HeaderValue::from_str(origin)
     {

@@ -1,14 +1,14 @@
 //! A socket that gives up a peer who does not send, does not read, or does not go.
 //!
 //! Promises: a head arrives within its time once it has begun, the next request within the idle
-//! time, and a write is not blocked for ever; a head that could be read in two ways is marked
-//! before the request is served; a client that was refused while it still sends can read why.
+//! time, and a write is not blocked for ever; a head that could be read in two ways is known
+//! before its request is served; a client that was refused while it still sends can read why.
 
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-use super::head::Head;
+use super::head::{Framing, Heads};
 use crate::protocol::Limits;
 
 /// How long, and how many bytes, of a refused request are read and dropped so that its client reads the refusal:
@@ -62,12 +62,9 @@ impl Peer {
 #[derive(Debug)]
 pub(super) struct Turn {
     stream: Arc<TcpStream>,
-    /// A head was read since the socket last looked.
-    taken: AtomicBool,
+    heads: Mutex<Heads>,
     /// A request is being served; otherwise the next head is awaited.
     serving: AtomicBool,
-    /// The head that arrived could be read in two ways.
-    ambiguous: AtomicBool,
     /// The last request was refused with its body unread.
     unread: AtomicBool,
 }
@@ -76,9 +73,8 @@ impl Turn {
     pub(super) fn new(stream: TcpStream) -> Self {
         Self {
             stream: Arc::new(stream),
-            taken: AtomicBool::default(),
+            heads: Mutex::default(),
             serving: AtomicBool::default(),
-            ambiguous: AtomicBool::default(),
             unread: AtomicBool::default(),
         }
     }
@@ -87,33 +83,44 @@ impl Turn {
     pub(super) fn begin(self: &Arc<Self>) -> Serving {
         self.unread.store(false, Ordering::Release);
         self.serving.store(true, Ordering::Release);
-        self.taken.store(true, Ordering::Release);
-        Serving(Arc::clone(self))
+        Serving { turn: Arc::clone(self), framing: self.heads().take() }
+    }
+
+    fn heads(&self) -> MutexGuard<'_, Heads> {
+        self.heads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A request that is being served.
-pub(super) struct Serving(Arc<Turn>);
+pub(super) struct Serving {
+    turn: Arc<Turn>,
+    framing: Framing,
+}
 
 impl Serving {
     /// Whether the request's head could be read in two ways.
     pub(super) fn is_ambiguous(&self) -> bool {
-        self.0.ambiguous.load(Ordering::Acquire)
+        matches!(self.framing, Framing::Ambiguous(_))
+    }
+
+    /// Whether nothing after the request can be served.
+    pub(super) fn is_last(&self) -> bool {
+        !matches!(self.framing, Framing::Length(_))
     }
 
     pub(super) fn peer(&self) -> Peer {
-        Peer(Arc::clone(&self.0.stream))
+        Peer(Arc::clone(&self.turn.stream))
     }
 
     /// The request was refused and its body will not be read.
     pub(super) fn leave_unread(&self) {
-        self.0.unread.store(true, Ordering::Release);
+        self.turn.unread.store(true, Ordering::Release);
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.0.serving.store(false, Ordering::Release);
+        self.turn.serving.store(false, Ordering::Release);
     }
 }
 
@@ -131,7 +138,6 @@ enum Awaited {
 pub(super) struct Socket {
     stream: Arc<TcpStream>,
     turn: Arc<Turn>,
-    head: Head,
     awaited: Awaited,
     timer: Pin<Box<Sleep>>,
     header_time: Duration,
@@ -147,7 +153,6 @@ impl Socket {
         Self {
             stream: Arc::clone(&turn.stream),
             turn,
-            head: Head::default(),
             awaited: Awaited::Head,
             timer: Box::pin(tokio::time::sleep(limits.header_time)),
             header_time: limits.header_time,
@@ -185,21 +190,17 @@ impl Socket {
 
     /// Watches heads arrive; `bytes` came now, if any did.
     fn watch(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> io::Result<()> {
-        if self.turn.taken.swap(false, Ordering::AcqRel) {
-            self.head.clear();
-            self.awaited = Awaited::Nothing;
-        }
-        if self.turn.serving.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        self.head.push(bytes);
-        self.turn.ambiguous.store(self.head.ambiguity().is_some(), Ordering::Release);
-        let awaited = match (self.head.has_begun(), self.head.is_whole()) {
-            (_, true) => Awaited::Nothing,
-            (true, false) => Awaited::Head,
+        let (begun, whole) = {
+            let mut heads = self.turn.heads();
+            heads.push(bytes);
+            (heads.has_begun(), heads.has_whole())
+        };
+        let awaited = match begun {
+            _ if whole || self.turn.serving.load(Ordering::Acquire) => Awaited::Nothing,
+            true => Awaited::Head,
             // The first request's head is awaited from the start.
-            (false, false) if self.awaited == Awaited::Head => Awaited::Head,
-            (false, false) => Awaited::Request,
+            false if self.awaited == Awaited::Head => Awaited::Head,
+            false => Awaited::Request,
         };
         if awaited != self.awaited {
             self.awaited = awaited;
@@ -280,8 +281,11 @@ impl AsyncWrite for Socket {
         if self.lingering.is_none() {
             rustix::net::shutdown(&*self.stream, rustix::net::Shutdown::Write)?;
         }
-        let head_refused = self.head.has_begun() && !self.turn.taken.load(Ordering::Acquire);
-        if head_refused || self.turn.unread.load(Ordering::Acquire) {
+        let more = {
+            let heads = self.turn.heads();
+            heads.has_begun() || heads.has_whole()
+        };
+        if more || self.turn.unread.load(Ordering::Acquire) {
             ready!(self.linger(cx));
         }
         Poll::Ready(Ok(()))
