@@ -18,7 +18,6 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::body::{Body as _, Incoming};
@@ -96,13 +95,19 @@ struct Server {
     allowed: Allowed,
     sessions: Sessions,
     budget: Budget,
-    /// Whether calls are cancelled when their connection is dropped, whatever their era.
-    ending: Arc<AtomicBool>,
+    /// Whether calls are cancelled whatever their era: those of clients that are gone, and of those that go.
+    ending: watch::Sender<bool>,
 }
 
 impl Server {
     fn verbs(legacy: LegacyMode) -> &'static str {
         if legacy == LegacyMode::Sessions { "GET, POST, DELETE" } else { "POST" }
+    }
+
+    /// Cancels what legacy clients asked for, with a session and without.
+    fn end_calls(&self) {
+        self.ending.send_replace(true);
+        self.sessions.end_all();
     }
 
     fn offer(&self) -> Offer {
@@ -125,7 +130,7 @@ pub async fn serve(
         allowed: Allowed::on_loopback(address.port(), &options.allow_hosts, &options.allow_origins, verbs),
         sessions: Sessions::new(limits.sessions, limits.session_idle),
         budget: Budget::new(limits.bodies),
-        ending: Arc::default(),
+        ending: watch::Sender::new(false),
         engine,
         options,
     });
@@ -166,11 +171,10 @@ pub async fn serve(
     server.sessions.end_streams();
     let _ = stage.send(Stage::Draining);
     if tokio::time::timeout(limits.drain, stage.closed()).await.is_err() {
-        server.ending.store(true, Ordering::Release);
-        server.sessions.end_all();
+        server.end_calls();
         let _ = stage.send(Stage::Ending);
     }
-    server.sessions.end_all();
+    server.end_calls();
     let _ = tokio::time::timeout(STOP_TIME, async { tokio::join!(stage.closed(), server.engine.idle()) }).await;
     Ok(())
 }

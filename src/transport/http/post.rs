@@ -4,11 +4,11 @@
 //! agree with it (2026-07-28 basic/versioning, Era Detection; 2025-11-25 basic/transports).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Response, StatusCode};
+use tokio::sync::watch;
 
 use super::super::driver::{Answer, Driver, Sink};
 use super::body::{Events, Held, Payload};
@@ -204,7 +204,7 @@ impl Post<'_> {
         let outbox = Outbox::new();
         let driver = Driver::new(self.server.engine.clone(), connection, Single(Arc::clone(&outbox)));
         driver.deliver(decoded, None, ());
-        let ending = Arc::clone(&self.server.ending);
+        let ending = self.server.ending.subscribe();
         self.respond(&outbox, Era::Legacy, Box::new(CancelAtTheEnd { driver, ending })).await
     }
 
@@ -392,14 +392,28 @@ impl Drop for CancelOnDrop {
 /// A legacy client without a session that goes away does not, unless the server stops.
 struct CancelAtTheEnd {
     driver: Driver<Single>,
-    ending: Arc<AtomicBool>,
+    ending: watch::Receiver<bool>,
 }
 
 impl Drop for CancelAtTheEnd {
     fn drop(&mut self) {
-        if self.ending.load(Ordering::Acquire) {
+        if *self.ending.borrow() {
             self.driver.close();
+            return;
         }
+        if self.driver.running() == 0 {
+            return;
+        }
+        // Nothing else knows of it any more, and a stop must find it.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (driver, mut ending) = (self.driver.clone(), self.ending.clone());
+        runtime.spawn(async move {
+            tokio::select! {
+                biased;
+                () = driver.idle() => {}
+                _ = ending.wait_for(|ending| *ending) => driver.close(),
+            }
+        });
     }
 }
 
