@@ -28,6 +28,23 @@ fn refused(server: &Server, bytes: &[u8]) {
     assert_eq!(server.reports.so_far(), [], "{shown}");
 }
 
+/// The same behind a request that is served, in one packet and in two.
+#[track_caller]
+fn refused_behind(server: &Server, bytes: &[u8]) {
+    let good = Request::modern(9, "tools/list", &json!({})).bytes(server);
+    let mut together = server.connect();
+    together.send(&[&good, bytes].concat());
+    let mut apart = server.connect();
+    apart.send(&good);
+    apart.send(bytes);
+    for mut client in [together, apart] {
+        assert_eq!(client.response().status, 200);
+        assert_eq!(client.response().status, 400);
+        assert!(client.is_closed());
+        assert_eq!(server.reports.so_far(), []);
+    }
+}
+
 #[test]
 fn a_body_has_one_unambiguous_length() {
     let server = Server::new();
@@ -53,10 +70,27 @@ fn a_body_has_one_unambiguous_length() {
         format!("Content-Length:\r\n\r\n{body}"),
     ] {
         refused(&server, format!("{head}\r\n{framing}").as_bytes());
+        refused_behind(&server, format!("{head}\r\n{framing}").as_bytes());
     }
     let mut client = server.connect();
     client.send(format!("{head}\r\nTransfer-Encoding: chunked\r\n\r\n{both}").as_bytes());
     assert_eq!(common::text_of(&client.response().json()), "ran");
+    assert!(client.is_closed(), "where the body ends is not known to all");
+}
+
+#[test]
+fn requests_in_one_packet_are_answered_in_turn() {
+    let server = Server::new();
+    let get = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.host());
+    let act = |text: &str| Request::modern_act(1, &json!({ "text": text })).bytes(&server);
+    let mut client = server.connect();
+    client.send(&[get.as_bytes(), &act("a"), b"\r\n", &act("b"), get.as_bytes()].concat());
+    assert_eq!(client.response().status, 200);
+    assert_eq!(common::text_of(&client.response().json()), "a");
+    assert_eq!(common::text_of(&client.response().json()), "b");
+    assert_eq!(client.response().status, 200);
+    client.send(&act("c"));
+    assert_eq!(common::text_of(&client.response().json()), "c");
 }
 
 #[test]

@@ -26,14 +26,14 @@ fn long(length: usize) -> Request {
     Request::post(&padded).header("MCP-Protocol-Version", common::MODERN).header("Mcp-Method", "tools/list")
 }
 
-/// A client whose body has its room and is not sent yet, and the body.
+/// A client whose body has arrived but for its last byte, and that byte.
 fn with_room(server: &Server, length: usize) -> (Client, Vec<u8>) {
-    let (head, body) = parts(server, &long(length).header("Expect", "100-continue"));
+    let (head, mut body) = parts(server, &long(length));
+    let last = body.split_off(length - 1);
     let mut client = server.connect();
-    client.send(&head);
-    // The room is taken before the body is asked for.
-    assert_eq!(client.line_now(), "HTTP/1.1 100 Continue");
-    (client, body)
+    client.send(&[head, body].concat());
+    until(server, 503, &long(length));
+    (client, last)
 }
 
 #[track_caller]
@@ -62,6 +62,19 @@ fn a_head_that_does_not_arrive_in_time_ends_the_connection() {
     assert_eq!(second.response().status, 200);
     second.send(b"POST /mcp HT");
     assert!(second.is_closed());
+    // Nor one that came with the request before it, or while that was served.
+    let mut behind = server.connect();
+    behind.send(&[list().bytes(&server), b"POST /mcp HT".to_vec()].concat());
+    assert_eq!(behind.response().status, 200);
+    assert!(behind.is_closed());
+    let mut streaming = server.connect();
+    streaming.send(&Request::modern_act(1, &json!({ "text": "s", "notices": 1, "hold": true })).bytes(&server));
+    assert_eq!(streaming.head().status, 200);
+    streaming.send(b"POST /mcp HT");
+    std::thread::sleep(Duration::from_millis(50));
+    server.backend.release("s");
+    while streaming.block().is_some() {}
+    assert!(streaming.is_closed());
     assert_eq!(server.ask(&list()).status, 200);
 }
 
@@ -161,18 +174,27 @@ fn a_body_slower_than_its_least_rate_is_408_before_its_time_is_over() {
 #[test]
 fn a_body_that_stops_half_way_gives_its_room_back_when_its_client_goes() {
     let server = Server::with_limits(Limits { bodies: 8 * 1024, ..Limits::default() });
-    let (mut client, body) = with_room(&server, 6000);
-    client.send(&body[..10]);
-    assert_eq!(server.ask(&long(6000)).status, 503);
+    let (client, _) = with_room(&server, 6000);
     drop(client);
     until(&server, 200, &long(6000));
 }
 
 #[test]
+fn bodies_that_are_announced_and_not_sent_take_no_room() {
+    let server = Server::with_limits(Limits { bodies: 8 * 1024, ..Limits::default() });
+    let mut announcing: Vec<Client> = (0..16).map(|_| server.connect()).collect();
+    for client in &mut announcing {
+        let (head, _) = parts(&server, &long(8000).header("Expect", "100-continue"));
+        client.send(&head);
+        assert_eq!(client.line_now(), "HTTP/1.1 100 Continue");
+    }
+    assert_eq!(server.ask(&long(8000)).status, 200);
+}
+
+#[test]
 fn bodies_beyond_the_shared_room_are_503_and_the_room_is_given_back() {
     let server = Server::with_limits(Limits { bodies: 8 * 1024, ..Limits::default() });
-    let (mut first, body) = with_room(&server, 6000);
-    first.send(&body[..10]);
+    let (mut first, last) = with_room(&server, 6000);
     let refused = server.ask(&long(6000));
     assert_eq!(refused.status, 503);
     assert!(refused.header("retry-after").is_some());
@@ -188,7 +210,7 @@ fn bodies_beyond_the_shared_room_are_503_and_the_room_is_given_back() {
         client.response().status
     };
     assert_eq!((chunked(1000), chunked(6000)), (200, 503));
-    first.send(&body[10..]);
+    first.send(&last);
     assert_eq!(first.response().status, 200);
     assert_eq!(server.ask(&long(6000)).status, 200);
     for _ in 0..20 {

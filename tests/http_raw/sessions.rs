@@ -261,6 +261,26 @@ fn a_legacy_call_goes_on_when_its_client_is_gone_and_a_modern_one_is_cancelled()
 }
 
 #[test]
+fn a_modern_client_that_goes_is_seen_whatever_it_sent_behind_its_request() {
+    let server = Server::with_limits(Limits { keep_alive: Duration::from_millis(100), ..Limits::default() });
+    let another = Request::modern(2, "tools/list", &json!({})).bytes(&server);
+    for notices in [0, 1] {
+        for behind in [&b"\r\n"[..], b"x", &another] {
+            let call = Request::modern_act(1, &json!({ "text": "call", "notices": notices, "hold": true }));
+            let mut client = server.connect();
+            client.send(&[&call.bytes(&server), behind].concat());
+            server.reports.began("call");
+            if notices > 0 {
+                assert_eq!(client.head().status, 200);
+                assert!(client.event().is_some());
+            }
+            drop(client);
+            server.reports.gone("call");
+        }
+    }
+}
+
+#[test]
 fn a_legacy_call_is_cancelled_by_its_notification_alone() {
     let server = Server::new();
     let session = server.session(NEWEST_LEGACY);

@@ -88,6 +88,32 @@ fn calls_that_do_not_end_in_the_drain_time_are_cancelled() {
 }
 
 #[test]
+fn calls_whose_client_is_gone_are_cancelled_when_the_last_connection_has_ended() {
+    for legacy in [LegacyMode::Sessions, LegacyMode::Stateless] {
+        let limits = Limits { drain: Duration::from_secs(60), ..Limits::default() };
+        let mut server = Server::with(limits, Options { legacy, ..Options::default() });
+        let session = (legacy == LegacyMode::Sessions).then(|| server.session(NEWEST_LEGACY));
+        for (id, notices) in [(1, 0), (2, 1)] {
+            let arguments = json!({ "text": "call", "notices": notices, "hold": true });
+            let request = match &session {
+                Some(session) => Request::legacy_act(session, id, &arguments),
+                None => Request::post(&common::legacy(&id.into(), "tools/call", &common::act(&arguments))),
+            };
+            drop(begin(&server, &request, "call"));
+        }
+        // By the time this one is known to be gone, the server has seen the others go.
+        drop(begin(&server, &Request::modern_act(1, &hold("modern")), "modern"));
+        server.reports.gone("modern");
+        assert!(server.reports.so_far().is_empty(), "they go on");
+        server.begin_stop();
+        for _ in 0..2 {
+            server.reports.gone("call");
+        }
+        assert!(server.wait_stopped() < SOON);
+    }
+}
+
+#[test]
 fn a_stop_waits_neither_for_half_a_request_nor_for_a_client_that_does_not_read() {
     let mut server = Server::with_limits(Limits { drain: Duration::from_millis(100), ..Limits::default() });
     let mut half_head = server.connect();

@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::guard::{Refusal, too_large};
 use super::outbox::{Next, Outbox};
-use super::socket::Serving;
+use super::socket::{Peer, Serving};
 use crate::protocol::Limits;
 use crate::protocol::framing::{self, KEEP_ALIVE};
 
@@ -60,11 +60,11 @@ impl AsRef<[u8]> for Whole {
 
 /// Reads a whole body: within the message limit, the shared budget, the time and the least rate.
 ///
-/// Its room is given back when the last slice of it is dropped: a call keeps its arguments.
+/// Room is taken as bytes arrive, so that one announced and not sent keeps nobody out. It is given
+/// back when the last slice of the body is dropped: a call keeps its arguments.
 pub(super) async fn read(mut body: Incoming, limits: &Limits, budget: &Budget) -> Result<Bytes, Refusal> {
     let started = Instant::now();
-    let declared = body.size_hint().exact().and_then(|n| usize::try_from(n).ok());
-    let mut room = budget.take(declared.unwrap_or(0))?;
+    let mut room = budget.take(0)?;
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     let mut length = 0usize;
@@ -83,7 +83,7 @@ pub(super) async fn read(mut body: Incoming, limits: &Limits, budget: &Budget) -
             continue;
         }
         if all.is_empty() {
-            all.reserve(declared.unwrap_or(0).max(length));
+            all.reserve(length);
             all.extend_from_slice(&std::mem::take(&mut first));
         }
         all.extend_from_slice(&data);
@@ -135,6 +135,7 @@ pub(super) struct Events {
     /// Events that are ready before the outbox is asked.
     first: Option<Bytes>,
     outbox: Arc<Outbox>,
+    peer: Peer,
     every: Duration,
     keep_alive: Pin<Box<Sleep>>,
     ended: bool,
@@ -142,9 +143,15 @@ pub(super) struct Events {
 }
 
 impl Events {
-    pub(super) fn payload(first: Option<Bytes>, outbox: Arc<Outbox>, every: Duration, held: Held) -> Payload {
+    pub(super) fn payload(
+        first: Option<Bytes>,
+        outbox: Arc<Outbox>,
+        peer: Peer,
+        every: Duration,
+        held: Held,
+    ) -> Payload {
         let keep_alive = Box::pin(tokio::time::sleep(every));
-        Payload::Events(Box::new(Self { first, outbox, every, keep_alive, ended: false, _held: held }))
+        Payload::Events(Box::new(Self { first, outbox, peer, every, keep_alive, ended: false, _held: held }))
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
@@ -165,7 +172,12 @@ impl Events {
                 self.ended = true;
                 return Poll::Ready(None);
             }
-            Poll::Pending => self.keep_alive.as_mut().poll(cx).is_ready().then_some(KEEP_ALIVE),
+            Poll::Pending if self.keep_alive.as_mut().poll(cx).is_pending() => None,
+            Poll::Pending if self.peer.is_gone() => {
+                self.ended = true;
+                return Poll::Ready(None);
+            }
+            Poll::Pending => Some(KEEP_ALIVE),
         };
         let Some(event) = ready else { return Poll::Pending };
         self.keep_alive.as_mut().reset(Instant::now() + self.every);

@@ -18,7 +18,6 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::body::{Body as _, Incoming};
@@ -96,13 +95,19 @@ struct Server {
     allowed: Allowed,
     sessions: Sessions,
     budget: Budget,
-    /// Whether calls are cancelled when their connection is dropped, whatever their era.
-    ending: Arc<AtomicBool>,
+    /// Whether calls are cancelled whatever their era: those of clients that are gone, and of those that go.
+    ending: watch::Sender<bool>,
 }
 
 impl Server {
     fn verbs(legacy: LegacyMode) -> &'static str {
         if legacy == LegacyMode::Sessions { "GET, POST, DELETE" } else { "POST" }
+    }
+
+    /// Cancels what legacy clients asked for, with a session and without.
+    fn end_calls(&self) {
+        self.ending.send_replace(true);
+        self.sessions.end_all();
     }
 
     fn offer(&self) -> Offer {
@@ -125,7 +130,7 @@ pub async fn serve(
         allowed: Allowed::on_loopback(address.port(), &options.allow_hosts, &options.allow_origins, verbs),
         sessions: Sessions::new(limits.sessions, limits.session_idle),
         budget: Budget::new(limits.bodies),
-        ending: Arc::default(),
+        ending: watch::Sender::new(false),
         engine,
         options,
     });
@@ -166,11 +171,10 @@ pub async fn serve(
     server.sessions.end_streams();
     let _ = stage.send(Stage::Draining);
     if tokio::time::timeout(limits.drain, stage.closed()).await.is_err() {
-        server.ending.store(true, Ordering::Release);
-        server.sessions.end_all();
+        server.end_calls();
         let _ = stage.send(Stage::Ending);
     }
-    server.sessions.end_all();
+    server.end_calls();
     let _ = tokio::time::timeout(STOP_TIME, async { tokio::join!(stage.closed(), server.engine.idle()) }).await;
     Ok(())
 }
@@ -179,8 +183,8 @@ pub async fn serve(
 async fn carry(server: Arc<Server>, stream: TcpStream, mut stages: watch::Receiver<Stage>) {
     let _ = stream.set_nodelay(true);
     let limits = server.engine.limits().clone();
-    let turn = Arc::new(Turn::default());
-    let socket = Socket::new(stream, Arc::clone(&turn), &limits);
+    let turn = Arc::new(Turn::new(stream));
+    let socket = Socket::new(Arc::clone(&turn), &limits);
     let service = service_fn(move |request| {
         let server = Arc::clone(&server);
         let serving = turn.begin();
@@ -223,13 +227,16 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serv
         Err(refusal) => refused(&refusal),
         Ok(Passed::Health) => response::json(StatusCode::OK, "\"ok\"".into()),
         Ok(Passed::Preflight) => preflight(server, &parts),
-        Ok(Passed::Get) => get(server, &parts),
+        Ok(Passed::Get) => get(server, &parts, serving),
         Ok(Passed::Delete) => delete(server, &parts),
         Ok(Passed::Post(accepted)) => match body::read(body, &server.engine.limits, &server.budget).await {
-            Ok(body) => post::serve(server, &parts, accepted, body).await,
+            Ok(body) => post::serve(server, &parts, accepted, body, serving.peer()).await,
             Err(refusal) => refused(&refusal),
         },
     };
+    if serving.is_last() {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     if let Some(origin) = guard::cross_origin(&parts.headers, &server.allowed)
         && let Ok(origin) = HeaderValue::from_str(origin)
     {
@@ -292,7 +299,7 @@ fn live(
     }
 }
 
-fn get(server: &Server, parts: &Parts) -> Response<Payload> {
+fn get(server: &Server, parts: &Parts, serving: &Serving) -> Response<Payload> {
     let (_, session) = match live(server, parts, StatusCode::METHOD_NOT_ALLOWED) {
         Ok(live) => live,
         Err(refused) => return *refused,
@@ -309,7 +316,7 @@ fn get(server: &Server, parts: &Parts) -> Response<Payload> {
         None => refuse(StatusCode::CONFLICT, "this session's stream is open already"),
         Some((outbox, slot)) => {
             let every = server.engine.limits.keep_alive;
-            response::events(Events::payload(None, outbox, every, Box::new(slot)))
+            response::events(Events::payload(None, outbox, serving.peer(), every, Box::new(slot)))
         }
     }
 }

@@ -4,17 +4,18 @@
 //! agree with it (2026-07-28 basic/versioning, Era Detection; 2025-11-25 basic/transports).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Response, StatusCode};
+use tokio::sync::watch;
 
 use super::super::driver::{Answer, Driver, Sink};
 use super::body::{Events, Held, Payload};
 use super::media::Accepted;
 use super::outbox::{Next, Outbox};
 use super::session::{LegacySession, Routes, SessionId};
+use super::socket::Peer;
 use super::{LegacyMode, SESSION_HEADER, Server, response, status};
 use crate::protocol::admit::{self, Claim};
 use crate::protocol::framing;
@@ -107,14 +108,21 @@ struct Post<'s> {
     header: Header,
     sid: Sid,
     offer: Offer,
+    peer: Peer,
 }
 
 /// Serves one POST.
-pub(super) async fn serve(server: &Server, parts: &Parts, accepted: Accepted, body: Bytes) -> Response<Payload> {
+pub(super) async fn serve(
+    server: &Server,
+    parts: &Parts,
+    accepted: Accepted,
+    body: Bytes,
+    peer: Peer,
+) -> Response<Payload> {
     let mirror = mirror_of(&parts.headers);
     let header = Header::read(&mirror);
     let offer = server.engine.dispatcher.catalog().offer();
-    let post = Post { server, accepted, header, mirror, sid: Sid::read(&parts.headers), offer };
+    let post = Post { server, accepted, header, mirror, sid: Sid::read(&parts.headers), offer, peer };
     let decoded = Decoded::read(&body, &server.engine.limits.json);
     // Only what the message keeps of it stays in memory.
     drop(body);
@@ -196,7 +204,7 @@ impl Post<'_> {
         let outbox = Outbox::new();
         let driver = Driver::new(self.server.engine.clone(), connection, Single(Arc::clone(&outbox)));
         driver.deliver(decoded, None, ());
-        let ending = Arc::clone(&self.server.ending);
+        let ending = self.server.ending.subscribe();
         self.respond(&outbox, Era::Legacy, Box::new(CancelAtTheEnd { driver, ending })).await
     }
 
@@ -320,13 +328,19 @@ impl Post<'_> {
     /// Waits for the first output: an answer is sent as one body, a notification opens a stream.
     async fn respond(self, outbox: &Arc<Outbox>, era: Era, held: Held) -> Response<Payload> {
         loop {
-            match outbox.next().await {
+            let next = tokio::select! {
+                biased;
+                next = outbox.next() => next,
+                // Nobody reads this; what matters is that `held` is dropped.
+                () = self.peer.gone(), if era == Era::Modern => return response::last(StatusCode::ACCEPTED),
+            };
+            match next {
                 Next::Answer(answer) => return answered(&answer, self.accepted, era),
                 Next::Silence => return response::empty(StatusCode::ACCEPTED),
                 Next::Notice(message) if self.accepted.events => {
                     let every = self.server.engine.limits.keep_alive;
                     let first = Some(framing::event(&message));
-                    return response::events(Events::payload(first, Arc::clone(outbox), every, held));
+                    return response::events(Events::payload(first, Arc::clone(outbox), self.peer, every, held));
                 }
                 // A client that takes only JSON does without notices.
                 Next::Notice(_) => {}
@@ -378,14 +392,28 @@ impl Drop for CancelOnDrop {
 /// A legacy client without a session that goes away does not, unless the server stops.
 struct CancelAtTheEnd {
     driver: Driver<Single>,
-    ending: Arc<AtomicBool>,
+    ending: watch::Receiver<bool>,
 }
 
 impl Drop for CancelAtTheEnd {
     fn drop(&mut self) {
-        if self.ending.load(Ordering::Acquire) {
+        if *self.ending.borrow() {
             self.driver.close();
+            return;
         }
+        if self.driver.running() == 0 {
+            return;
+        }
+        // Nothing else knows of it any more, and a stop must find it.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (driver, mut ending) = (self.driver.clone(), self.ending.clone());
+        runtime.spawn(async move {
+            tokio::select! {
+                biased;
+                () = driver.idle() => {}
+                _ = ending.wait_for(|ending| *ending) => driver.close(),
+            }
+        });
     }
 }
 

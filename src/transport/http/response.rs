@@ -21,6 +21,11 @@ pub(super) fn empty(code: StatusCode) -> Response<Payload> {
     with(code, Payload::empty(), &[])
 }
 
+/// The last of its connection.
+pub(super) fn last(code: StatusCode) -> Response<Payload> {
+    with(code, Payload::empty(), &[(header::CONNECTION, "close")])
+}
+
 pub(super) fn json(code: StatusCode, message: Bytes) -> Response<Payload> {
     with(code, Payload::whole(message), &[(header::CONTENT_TYPE, "application/json")])
 }

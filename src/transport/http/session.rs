@@ -148,9 +148,11 @@ impl Sessions {
 
     /// Finds a session and counts this as a use of it.
     pub(super) fn get(&self, principal: &Principal, id: &SessionId) -> Option<Arc<LegacySession>> {
-        let found = self.lock().get(&(principal.clone(), id.clone())).cloned()?;
+        let table = self.lock();
+        let found = table.get(&(principal.clone(), id.clone()))?;
+        // While the table is locked, so that it does not expire in between.
         found.used.store(self.now(), Ordering::Relaxed);
-        Some(found)
+        Some(Arc::clone(found))
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -181,17 +183,23 @@ impl Sessions {
     /// A call or a stream is a use as long as it lasts, so the idle time begins when it ends.
     fn sweep_at(&self, now: u64) {
         let idle = u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX);
-        let mut expired = Vec::new();
-        self.lock().retain(|_, session| {
-            if !session.is_idle() {
+        let is_old = |session: &LegacySession| session.used.load(Ordering::Relaxed) < now.saturating_sub(idle);
+        // Judged outside the lock, since a session may be held up by a message of its own.
+        let all: Vec<_> = self.lock().values().cloned().collect();
+        let mut doubtful = false;
+        for session in all {
+            if session.is_idle() {
+                doubtful |= is_old(&session);
+            } else {
                 session.used.store(now, Ordering::Relaxed);
             }
-            let keep = session.used.load(Ordering::Relaxed) >= now.saturating_sub(idle);
-            if !keep {
-                expired.push(Arc::clone(session));
-            }
-            keep
-        });
+        }
+        if !doubtful {
+            return;
+        }
+        // One that was used since was given a new time by that.
+        let expired: Vec<_> =
+            self.lock().extract_if(|_, session| is_old(session)).map(|(_, session)| session).collect();
         expired.iter().for_each(|session| session.end());
     }
 
