@@ -21,6 +21,7 @@ pub(super) mod exit_code;
 mod folder;
 pub(super) mod hidden_characters;
 mod long_text;
+pub(super) mod misplaced_key;
 mod missing_description;
 pub(super) mod missing_key;
 mod no_tools;
@@ -120,6 +121,7 @@ pub fn rules() -> Vec<Rule> {
         argument_name::RULE,
         argument_as::RULE,
         arguments_twice::RULE,
+        misplaced_key::RULE,
         default_value::RULE,
         unused_argument::RULE,
         secret_header::RULE,
