@@ -12,6 +12,7 @@ pub(super) mod braces;
 pub(super) mod cap;
 mod contradiction;
 mod default_value;
+mod digest_name;
 pub(super) mod duration;
 mod dynamic_script;
 pub(super) mod env_name;
@@ -54,6 +55,7 @@ use super::{source, tree};
 const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     contradiction::check,
     default_value::check,
+    digest_name::check,
     dynamic_script::check,
     long_text::check,
     missing_description::check,
@@ -111,6 +113,7 @@ pub fn rules() -> Vec<Rule> {
         surface_name::RULE,
         reserved_name::RULE,
         version::RULE,
+        digest_name::RULE,
         no_tools::RULE,
         tool_count::RULE,
         portable_name::RULE,
