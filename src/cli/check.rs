@@ -30,13 +30,11 @@ impl Check {
             for (path, checked) in &checked {
                 show::out(&render(problems(checked), show::colour_on_stdout()));
                 if let Ok(surface) = checked {
-                    let tools = surface.parts.tools.len();
-                    show::out(&format!(
-                        "ok: {}: {} {}, {tools} tools\n",
-                        path.display(),
-                        surface.name,
-                        surface.version
-                    ));
+                    let tools = match surface.parts.tools.len() {
+                        1 => "1 tool".to_owned(),
+                        more => format!("{more} tools"),
+                    };
+                    show::out(&format!("ok: {}: {} {}, {tools}\n", path.display(), surface.name, surface.version));
                 }
             }
         }
