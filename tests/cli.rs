@@ -102,6 +102,18 @@ fn a_call_prints_what_the_tool_said_and_a_dry_run_what_it_would_run() {
 }
 
 #[test]
+fn a_missing_file_is_named_without_an_arrow_and_one_tool_is_not_tools() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = || twodoor(folder.path(), &["check"]).output().unwrap().stdout;
+    let missing = String::from_utf8(check()).unwrap();
+    assert!(missing.contains("there is no surface.yaml here") && missing.contains("--surface FILE"), "{missing}");
+    assert!(!missing.contains("-->"), "{missing}");
+    let one = "surface: s\nversion: 1.0.0\ntools:\n  t: { description: x, run: [ls] }\n";
+    std::fs::write(folder.path().join("surface.yaml"), one).unwrap();
+    assert_eq!(String::from_utf8(check()).unwrap(), "ok: surface.yaml: s 1.0.0, 1 tool\n");
+}
+
+#[test]
 fn a_check_as_json_has_each_problem_with_its_place() {
     let folder = folder();
     let bad = SURFACE.replace("read_only", "read_onyl").replace("version: 1.0.0", "version: one");
@@ -126,7 +138,9 @@ fn the_digest_printed_is_the_digest_served() {
         assert_eq!(report[door]["digest"]["sortedKeys"], printed["digest"], "{door}");
         assert_eq!(report[door]["published"][0]["holds"], true, "{door}");
     }
-    assert_eq!(printed["tools"].as_object().unwrap().len(), 3);
+    let names: Vec<&str> = printed["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["say", "fail", "wait"]);
+    assert!(printed["tools"][0]["digest"].as_str().unwrap().starts_with("sha256:"));
     assert_eq!(printed["revisions"].as_object().unwrap().len(), 5);
 }
 

@@ -60,7 +60,7 @@ fn a_file_becomes_what_is_published_and_what_is_run() {
 version: 1.2.0
 title: Repository
 instructions: Read-only views of one git repository.
-digest_key: com.example/digest
+digest_key: com.example/toolsDigest
 ttl: 5m
 tools:
   log:
@@ -97,7 +97,7 @@ tools:
     assert_eq!((loaded.name.as_str(), loaded.version.to_string().as_str()), ("repo", "1.2.0"));
     assert_eq!((&loaded.path, &loaded.root), (&path, &folder.0));
     let parts = &loaded.parts;
-    assert_eq!((parts.digest_key.as_str(), parts.cache.ttl_ms), ("com.example/digest", 300_000));
+    assert_eq!((parts.digest_key.as_str(), parts.cache.ttl_ms), ("com.example/toolsDigest", 300_000));
     assert_eq!(parts.instructions.as_deref(), Some("Read-only views of one git repository."));
     let schemas: Vec<String> = parts.tools.iter().map(|t| t.input_schema.to_text()).collect();
     assert_eq!(
@@ -386,6 +386,27 @@ fn what_is_no_plain_file_is_refused_without_blocking() {
         let problems = Surface::load(path).unwrap_err();
         assert!(problems.list()[0].rule.starts_with("file-"), "{problems}");
         assert!(render(&problems, false).contains(&path.display().to_string()));
+    }
+}
+
+#[test]
+fn a_remedy_says_what_to_write() {
+    let folder = Folder::new("remedies");
+    let remedies = |text: &str| -> Vec<String> {
+        problems(&folder, text).list().iter().map(|p| format!("{}: {}", p.message, p.remedy)).collect()
+    };
+    let tool = |more: &str| format!("surface: s\nversion: 1.0.0\ntools:\n  t:\n    description: x\n    {more}\n");
+    let number = "args: {n: {type: number, minimum: 0.5}}\n    run: [ls, \"x{n}\"]";
+    let variable = twodoor::core::process::CALL_VARIABLE;
+    for (more, said) in [
+        ("run: [ls -l]".to_owned(), "write [ls, -l]"),
+        ("run: []".to_owned(), "`run` is empty: name a program"),
+        ("run: [no such program]".to_owned(), "install it"),
+        (number.to_owned(), "use a whole number, or leave the bound out"),
+        (format!("run: [ls]\n    env: [{variable}]"), "set by the server"),
+    ] {
+        let found = remedies(&tool(&more));
+        assert!(found.len() == 1 && found[0].contains(said), "{more}: {found:?}");
     }
 }
 

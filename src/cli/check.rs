@@ -31,12 +31,12 @@ impl Check {
             for (path, checked) in &checked {
                 show::out(&render(problems(checked), show::colour_on_stdout()));
                 if let Ok(surface) = checked {
-                    let tools = surface.parts.tools.len();
+                    let (name, version) = (&surface.name, &surface.version);
+                    let tools = show::count(surface.parts.tools.len(), "tool");
+                    let path = visible(path.to_string_lossy().chars());
                     show::out(&format!(
-                        "ok: {}: {} {}, {tools} tools\n",
-                        visible(path.to_string_lossy().chars()),
-                        surface.name,
-                        surface.version
+                        "ok: {path}: {name} {version}, {tools}
+"
                     ));
                 }
             }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use twodoor::protocol::{Catalog, Revision};
+use twodoor::protocol::{Catalog, Revision, Tool};
 
 use super::{SurfaceFile, exit, show};
 
@@ -16,7 +16,7 @@ use super::{SurfaceFile, exit, show};
 pub(crate) struct Digest {
     #[command(flatten)]
     surface: SurfaceFile,
-    /// Print one JSON object
+    /// Print one JSON object; its tools are in the order of the list
     #[arg(long)]
     json: bool,
 }
@@ -32,8 +32,8 @@ impl Digest {
         let digests: Vec<_> = Revision::ALL.iter().map(|r| (r.name(), catalog.digest(*r).to_string())).collect();
         let one = digests.iter().all(|(_, digest)| Some(digest) == digests.first().map(|(_, d)| d));
         if self.json {
-            let tools: serde_json::Map<_, _> =
-                catalog.tools().iter().map(|tool| (tool.name.to_string(), tool.digest.to_string().into())).collect();
+            let tool = |tool: &Tool| json!({ "name": tool.name.to_string(), "digest": tool.digest.to_string() });
+            let tools: Vec<_> = catalog.tools().iter().map(tool).collect();
             let revisions: serde_json::Map<_, _> =
                 digests.iter().map(|(r, d)| ((*r).to_owned(), d.as_str().into())).collect();
             let modern = catalog.digest(Revision::MODERN).to_string();

@@ -6,7 +6,7 @@
 
 use super::declaration::ArgumentKind;
 use super::fields::Fields;
-use super::lint::{argument_as, argument_name, arguments_twice, missing_key, value_kind};
+use super::lint::{argument_as, argument_name, arguments_twice, misplaced_key, missing_key, value_kind};
 use super::problem::Findings;
 use super::source::{At, Span};
 use super::tree::{Entry, Node, Value};
@@ -77,6 +77,9 @@ const TYPES: [&str; 6] = ["string", "integer", "number", "boolean", "array", "ob
 
 /// Reads the arguments of a tool.
 pub(crate) fn read<'t>(tool: &Fields<'t>, findings: &mut Findings) -> Input<'t> {
+    if let (None, Some(roles)) = (tool.get("inputSchema"), tool.get("as")) {
+        misplaced_key::beside_no_schema(roles, findings);
+    }
     match (tool.get("args"), tool.get("inputSchema")) {
         (None, None) => Input { origin: Origin::Nowhere, schema: None, arguments: Vec::new() },
         (Some(args), schema) => {
@@ -183,6 +186,7 @@ fn whole<'t>(schema: &'t Entry, roles: Option<&'t Entry>, findings: &mut Finding
             }
         })
         .collect();
+    misplaced_key::check_schema(&schema.node, findings);
     if let Some(roles) = roles {
         assign_roles(roles, &mut arguments, findings);
     }

@@ -208,7 +208,8 @@ fn read_run(entry: &Entry, findings: &mut Findings) -> Vec<ElementEntry> {
         return Vec::new();
     };
     if items.is_empty() {
-        missing_key::report(entry.key.span, "`run`", "program", "write it as the first element", findings);
+        let remedy = "name a program, such as `run: [git, --version]`";
+        findings.report(&missing_key::RULE, entry.key.span, "`run` is empty", remedy);
     }
     // Every element is read before one bad element gives the list up: positions in it would be wrong.
     let elements: Vec<_> = items.iter().map(|item| read_element(item, findings)).collect();

@@ -62,7 +62,14 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     lint::check(&file, &resolved, &mut findings);
     let parts = parts(&file);
     if let Err(errors) = Catalog::build(parts.clone()) {
-        errors.into_iter().for_each(|error| findings.add(finding(error, &file)));
+        for error in errors {
+            let mut finding = finding(error, &file);
+            let written = findings.source().slice(finding.span);
+            if finding.rule == "portable-json" && written.parse::<f64>().is_ok() && written.contains(['.', 'e', 'E']) {
+                finding.remedy = "use a whole number, or leave the bound out".to_owned();
+            }
+            findings.add(finding);
+        }
     }
     let made = if findings.has_errors() { None } else { declare(&file, resolved) };
     let path = findings.source().file().to_owned();

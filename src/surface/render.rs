@@ -1,7 +1,7 @@
 //! Problems as people read them: the place, the line, what is marked in it, and the remedy.
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::problem::{Problem, Problems, Severity};
 use crate::protocol::json::visible;
@@ -32,7 +32,10 @@ fn group<'p>(problem: &'p Problem, problems: &'p Problems) -> Group<'p> {
     let (_, start, line) = problems.source.line(problem.bytes.start);
     let place = problem.bytes.start.saturating_sub(start)..problem.bytes.end.saturating_sub(start);
     let group = if line.is_empty() || line.len() > LINE_BYTES {
-        title.element(Origin::path(path).line(problem.line).char_column(problem.column))
+        // An arrow would point at nothing.
+        let Problem { line, column, .. } = problem;
+        let place = if problems.source.text().is_empty() { path } else { format!("{path}:{line}:{column}") };
+        Group::with_title(title).element(Level::NOTE.message(format!("in {place}")))
     } else {
         let snippet = Snippet::source(line).line_start(problem.line).path(path);
         title.element(snippet.annotation(AnnotationKind::Primary.span(place)))

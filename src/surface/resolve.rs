@@ -73,7 +73,21 @@ fn resolve_tool(tool: &ToolEntry<'_>, root: Option<&Path>, host: &Host) -> Resol
         super::file::ElementEntry::One(program) => template::literal(&program.value),
         super::file::ElementEntry::Group(_) => None,
     });
-    ResolvedTool { cwd, program: program.and_then(|name| find_program(name, root, host)) }
+    let found =
+        program.and_then(|name| Some(find_program(name, root, host)?.map_err(|f| unsplit(f, name, root, host))));
+    ResolvedTool { cwd, program: found }
+}
+
+/// A program's name that is a command line, of which no shell makes words, is shown as the words.
+fn unsplit(fault: Fault, name: &str, root: Option<&Path>, host: &Host) -> Fault {
+    let words: Vec<&str> = name.split_whitespace().collect();
+    match words.split_first() {
+        Some((first, rest)) if !rest.is_empty() && matches!(find_program(first, root, host), Some(Ok(_))) => {
+            let remedy = format!("write [{}]: no shell reads this, so nothing splits it", words.join(", "));
+            Fault { remedy, suggestion: None, ..fault }
+        }
+        _ => fault,
+    }
 }
 
 fn folder(base: &Path, said: &str) -> Result<PathBuf, Fault> {

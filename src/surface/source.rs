@@ -137,6 +137,12 @@ pub(crate) fn open(path: &Path) -> Result<Opened, Findings> {
         findings
     };
     let unreadable = |error: std::io::Error| {
+        if error.kind() == std::io::ErrorKind::NotFound {
+            let bare = path.parent().is_none_or(|folder| folder.as_os_str().is_empty());
+            let place = if bare { " here" } else { "" };
+            let message = format!("there is no {}{place}", path.display());
+            return refuse(&UNREADABLE, message, "name a surface file; `twodoor call` takes it as `--surface FILE`");
+        }
         refuse(&UNREADABLE, format!("it cannot be read: {error}"), "name a surface file that you can read")
     };
     // Asked by name first: opening a FIFO or a device would block or have an effect.

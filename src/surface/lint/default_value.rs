@@ -1,7 +1,10 @@
 //! A default is a value that the caller could have given, of an argument that may be left out.
 
+use std::path::{Component, Path};
+
 use crate::protocol::schema::Schema;
 use crate::surface::arguments::Origin;
+use crate::surface::declaration::ArgumentKind;
 use crate::surface::file::SurfaceFile;
 use crate::surface::problem::{Findings, Rule};
 
@@ -22,7 +25,29 @@ pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
             let message = format!("the default does not fit: {}", violation.problem);
             findings.report(&RULE, default.span, message, "write a value that the argument's own rules let through");
         }
+        let refused = (argument.kind == ArgumentKind::Path).then(|| default.value.as_str().and_then(outside)).flatten();
+        if let Some(why) = refused {
+            let message = format!("every call with this default would be refused: the path {why}");
+            findings.report(
+                &RULE,
+                default.span,
+                message,
+                "write a path relative to `root` without `..`; `.` is `root`",
+            );
+        }
     }
+}
+
+/// Why a text can be no path beneath the root, whatever is on disk.
+fn outside(text: &str) -> Option<&'static str> {
+    if text.is_empty() {
+        return Some("is empty");
+    }
+    Path::new(text).components().find_map(|part| match part {
+        Component::ParentDir => Some("has a `..`"),
+        Component::RootDir | Component::Prefix(_) => Some("is absolute"),
+        Component::CurDir | Component::Normal(_) => None,
+    })
 }
 
 #[cfg(test)]
@@ -43,5 +68,21 @@ mod tests {
         keeps(super::RULE, &with("type: integer, minimum: 1, default: 20"));
         let whole = "inputSchema: {type: object, properties: {x: {type: string, default: 5}}}\nrun: [ls, \"--x={x}\"]";
         breaks(super::RULE, &tool(whole));
+    }
+
+    #[test]
+    fn the_default_of_a_path_is_one_that_a_call_could_give() {
+        let args = |default: &str| {
+            tool(&format!("args: {{x: {{type: string, as: path, default: {default}}}}}\nrun: [ls, --, \"{{x}}\"]"))
+        };
+        for bad in ["/etc", "..", "a/../b", "\"\""] {
+            breaks(super::RULE, &args(bad));
+        }
+        for good in [".", "./a", "a/b", "a..b", "\"~\""] {
+            keeps(super::RULE, &args(good));
+        }
+        let schema = "inputSchema: {type: object, properties: {x: {type: string, default: ../a}}}";
+        breaks(super::RULE, &tool(&format!("{schema}\nas: {{x: path}}\nrun: [ls, --, \"{{x}}\"]")));
+        keeps(super::RULE, &tool(&format!("{schema}\nrun: [ls, --, \"{{x}}\"]")));
     }
 }

@@ -12,6 +12,9 @@ use crate::surface::tree::{Entry, Node, Value};
 pub(crate) const RULE: Rule =
     Rule::error("env-name", "a variable's name is a letter or _, then letters, digits and _, and stands once");
 
+/// The variable by which what a program leaves behind is found; every program receives one of its own.
+const OURS: &str = "TWODOOR_CALL";
+
 /// Reads `env`: a list of names and mappings, or one mapping.
 pub(crate) fn read(env: &Entry, findings: &mut Findings) -> Vec<At<Variable>> {
     let mut variables = Vec::new();
@@ -37,6 +40,9 @@ pub(crate) fn read(env: &Entry, findings: &mut Findings) -> Vec<At<Variable>> {
         if !is_name(name) {
             let remedy = "use a letter or _, then letters, digits and _; write `NAME: value` for a value of your own";
             findings.report(&RULE, *span, format!("{shown:?} is not a variable's name"), remedy);
+        } else if name == OURS {
+            let remedy = "leave it out: every program receives one of its own";
+            findings.report(&RULE, *span, format!("{OURS} is set by the server"), remedy);
         } else if !seen.insert(name.as_str()) {
             findings.report(&RULE, *span, format!("{shown:?} stands here a second time"), "keep one of the two");
         }
@@ -69,7 +75,17 @@ mod tests {
 
     #[test]
     fn variables_have_names_and_stand_once() {
-        for bad in ["[A=1]", "[\"\"]", "[1A]", "[A-B]", "{A B: x}", "[A, A]", "[A, {A: x}]"] {
+        for bad in [
+            "[A=1]",
+            "[\"\"]",
+            "[1A]",
+            "[A-B]",
+            "{A B: x}",
+            "[A, A]",
+            "[A, {A: x}]",
+            "[TWODOOR_CALL]",
+            "{TWODOOR_CALL: x}",
+        ] {
             breaks(super::RULE, &tool(&format!("env: {bad}")));
         }
         for good in ["[HOME, _A9]", "{TZ: UTC, LEVEL: 3}", "[HOME, {TZ: UTC}]"] {

@@ -13,6 +13,7 @@ pub(super) mod cap;
 mod code_options;
 mod contradiction;
 mod default_value;
+mod digest_name;
 pub(super) mod duration;
 mod dynamic_script;
 pub(super) mod env_name;
@@ -22,6 +23,7 @@ pub(super) mod exit_code;
 mod folder;
 pub(super) mod hidden_characters;
 mod long_text;
+pub(super) mod misplaced_key;
 mod missing_description;
 pub(super) mod missing_key;
 mod no_tools;
@@ -54,6 +56,7 @@ use super::{source, tree};
 const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     contradiction::check,
     default_value::check,
+    digest_name::check,
     dynamic_script::check,
     long_text::check,
     missing_description::check,
@@ -111,6 +114,7 @@ pub fn rules() -> Vec<Rule> {
         surface_name::RULE,
         reserved_name::RULE,
         version::RULE,
+        digest_name::RULE,
         no_tools::RULE,
         tool_count::RULE,
         portable_name::RULE,
@@ -121,6 +125,7 @@ pub fn rules() -> Vec<Rule> {
         argument_name::RULE,
         argument_as::RULE,
         arguments_twice::RULE,
+        misplaced_key::RULE,
         default_value::RULE,
         unused_argument::RULE,
         secret_header::RULE,

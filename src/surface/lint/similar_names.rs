@@ -13,7 +13,7 @@ pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
     for name in file.tools.iter().map(|tool| tool.name) {
         if let Some(other) = seen.get(folded(&name.value).as_str()) {
             let message = format!("{:?} looks like {other:?} to people and to clients that rename", name.value);
-            findings.report(&RULE, name.span, message, "give the two names that differ in a word");
+            findings.report(&RULE, name.span, message, "rename one of the two, so that they differ in a word");
         } else {
             seen.insert(folded(&name.value), &name.value);
         }

@@ -11,22 +11,42 @@ pub(crate) const RULE: Rule = Rule::error("value-kind", "a value is of the kind 
 pub(crate) fn report(what: &str, node: &Node, expected: &str, findings: &mut Findings) {
     let written = findings.source().slice(node.span).to_owned();
     let (remedy, suggestion) = match (&node.value, expected) {
-        (Value::Number(_) | Value::Bool(_), "text") => ("put it in quotes", Some(format!("\"{written}\""))),
-        (Value::Null, _) => ("write a value, or leave the key out", None),
+        (Value::Number(_) | Value::Bool(_), "text") => ("put it in quotes".to_owned(), Some(format!("\"{written}\""))),
+        (Value::Null, _) => ("write a value, or leave the key out".to_owned(), None),
         (Value::Text(text), "true or false") => {
             let meant = match text.to_ascii_lowercase().as_str() {
                 "yes" | "on" | "y" | "true" => Some("true".to_owned()),
                 "no" | "off" | "n" | "false" => Some("false".to_owned()),
                 _ => None,
             };
-            ("write true or false, without quotes", meant)
+            ("write true or false, without quotes".to_owned(), meant)
         }
         (Value::Text(_), _) if what == "run" => {
-            ("write a list, such as [git, log]: no shell reads this, so nothing splits it", None)
+            ("write a list, such as [git, log]: no shell reads this, so nothing splits it".to_owned(), None)
         }
-        _ => ("write it so", None),
+        _ => (
+            example(what).map_or_else(|| format!("write {expected}"), |shown| format!("write it like `{shown}`")),
+            None,
+        ),
     };
     findings.suggest(&RULE, node.span, format!("{what} is {}: expected {expected}", node.kind()), remedy, suggestion);
+}
+
+/// What a key looks like that was written rightly.
+fn example(what: &str) -> Option<&'static str> {
+    Some(match what {
+        "args" => "args: { path: { type: string } }",
+        "an argument" => "path: { type: string }",
+        "`as`" => "as: { path: path }",
+        "env" => "env: [HOME, { TZ: UTC }]",
+        "exit_codes" => "exit_codes: [0, 1]",
+        "inputSchema" => "inputSchema: { type: object, properties: { path: { type: string } } }",
+        "meta" => "meta: { com.example/team: docs }",
+        "run" => "run: [git, --version]",
+        "tools" => "tools: { version: { description: Shows the version., run: [git, --version] } }",
+        "a tool" => "version: { description: Shows the version., run: [git, --version] }",
+        _ => return None,
+    })
 }
 
 /// Reports a word that is none of those known.
@@ -80,6 +100,13 @@ mod tests {
             keeps(super::RULE, &tool(good));
         }
         let meant = |yaml: &str| problems(&tool(yaml)).list().iter().find_map(|p| p.suggestion.clone()).unwrap();
+        let remedy =
+            |yaml: &str| problems(yaml).list().iter().find(|p| p.rule == super::RULE.id).unwrap().remedy.clone();
+        assert_eq!(remedy(&tool("env: 5")), "write it like `env: [HOME, { TZ: UTC }]`");
+        assert_eq!(remedy(&tool("exit_codes: 1")), "write it like `exit_codes: [0, 1]`");
+        assert_eq!(remedy(&tool("args: [a]")), "write it like `args: { path: { type: string } }`");
+        assert!(remedy("surface: s\nversion: 1.0.0\ntools: [a]\n").starts_with("write it like `tools: {"));
+        assert_eq!(remedy(&tool("title: [a]")), "write text");
         assert_eq!(meant("read_only: yes"), "true");
         assert_eq!(meant("args: {a: {type: strng}}"), "string");
         assert_eq!(meant("run: [ls, {path}]"), "\"{path}\"");
