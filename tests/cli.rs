@@ -27,6 +27,11 @@ tools:
   fail:
     description: Fails.
     run: [sh, -c, "echo broken >&2; exit 3"]
+  odd:
+    description: Prints what it did not promise.
+    run: [printf, "%s", '{{"n":"x"}}']
+    output: json
+    outputSchema: { type: object, properties: { n: { type: integer } } }
   wait:
     description: Waits.
     run: [sleep, "600"]
@@ -76,6 +81,7 @@ fn wrong_usage_ends_with_2_a_refused_surface_with_3_a_failed_tool_with_1() {
         (&["call", "say", "--args", "[]"], 2, "object"),
         (&["call", "say", "--args", "{\"text\":\"a\",\"text\":\"b\"}"], 2, "duplicate"),
         (&["call", "fail"], 1, "broken"),
+        (&["call", "odd"], 1, "outputSchema:\n- /n: "),
         (&["probe", "no-such-program-anywhere"], 2, "no-such-program-anywhere"),
         (&["probe", "https://127.0.0.1/mcp"], 2, "https"),
         (&["completions", "tcsh"], 2, "tcsh"),
@@ -139,7 +145,7 @@ fn the_digest_printed_is_the_digest_served() {
         assert_eq!(report[door]["published"][0]["holds"], true, "{door}");
     }
     let names: Vec<&str> = printed["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["say", "fail", "wait"]);
+    assert_eq!(names, ["say", "fail", "odd", "wait"]);
     assert!(printed["tools"][0]["digest"].as_str().unwrap().starts_with("sha256:"));
     assert_eq!(printed["revisions"].as_object().unwrap().len(), 5);
 }

@@ -12,7 +12,7 @@ use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
 use twodoor::protocol::{
     Arguments, Block, Caller, Catalog, ClientCapabilities, Content, Invocation, Invoke as _, Limits, Notice, Outcome,
-    Principal, RawJson, Revision, ToolParts, schema,
+    Principal, RawJson, Revision, Tool, ToolParts, schema,
 };
 
 use twodoor::surface::did_you_mean;
@@ -158,7 +158,16 @@ impl Call {
         });
         runtime.block_on(process::settle(process::GRACE));
         match outcome {
-            Some(Outcome::Complete(content)) => self.print(&content, ExitCode::SUCCESS),
+            Some(Outcome::Complete(content)) => match unfit(tool, &content) {
+                None => self.print(&content, ExitCode::SUCCESS),
+                Some(problem) => {
+                    show::error(
+                        &problem,
+                        "mend the program or the outputSchema: clients get an internal error instead",
+                    );
+                    exit::differs()
+                }
+            },
             Some(Outcome::Failed(content)) => self.print(&content, exit::differs()),
             Some(Outcome::InputRequired(_)) => {
                 show::error("the tool asks its client something", "call it through a client that can answer");
@@ -224,13 +233,23 @@ fn read_json(key: &str, text: &str) -> Result<Option<Value>, (String, String)> {
     }
 }
 
+/// What keeps a result from being sent by a server: a structured result must fit the tool's `outputSchema`.
+fn unfit(tool: &Tool, content: &Content) -> Option<String> {
+    let violations = tool.output.as_ref()?.violations(content.structured.as_ref()?);
+    let explained = schema::explain("the output", &violations);
+    (!violations.is_empty()).then(|| format!("the output of {} does not fit its outputSchema:\n{explained}", tool.name))
+}
+
 fn misfit(catalog: &Catalog, tool: &str, arguments: &Arguments) -> Option<ExitCode> {
     let value: Value = arguments.text().parse().unwrap_or_default();
     let violations = catalog.tool(tool)?.input.violations(&value);
     if violations.is_empty() {
         return None;
     }
-    show::error(&format!("the arguments do not fit:\n{}", schema::explain(&violations)), "correct them and call again");
+    show::error(
+        &format!("the arguments do not fit:\n{}", schema::explain("the arguments", &violations)),
+        "correct them and call again",
+    );
     Some(exit::usage())
 }
 

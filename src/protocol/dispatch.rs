@@ -205,7 +205,11 @@ fn misfit(tool: &Tool, arguments: &Arguments, revision: Revision, catalog: &Cata
     if violations.is_empty() {
         return Ok(None);
     }
-    let text = format!("the arguments of {} do not fit its inputSchema:\n{}", tool.name, schema::explain(&violations));
+    let text = format!(
+        "the arguments of {} do not fit its inputSchema:\n{}",
+        tool.name,
+        schema::explain("the arguments", &violations)
+    );
     match revision.rules().bad_arguments {
         BadArguments::Fault => Err(Fault::InvalidParams(text)),
         BadArguments::ToolError => {

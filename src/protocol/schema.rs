@@ -232,10 +232,10 @@ fn resolve<'s>(root: &'s Json, target: &str) -> Option<&'s Json> {
     })
 }
 
-/// The violations as text for a model.
-pub fn explain(violations: &[Violation]) -> String {
+/// The violations as text for a model; `whole` names the value.
+pub fn explain(whole: &str, violations: &[Violation]) -> String {
     let lines = violations.iter().map(|Violation { pointer, problem }| {
-        let place = if pointer.is_empty() { "the arguments" } else { pointer };
+        let place = if pointer.is_empty() { whole } else { pointer };
         format!("- {place}: {problem}")
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -404,7 +404,7 @@ mod tests {
         let schema = Schema::compile(&json(r#"{"type":"object","required":["a"],"properties":{"n":{"type":"integer"},"l":{"items":{"type":"string"}}},"additionalProperties":false}"#)).unwrap();
         assert!(schema.violations(&serde_json::json!({"a": 1})).iter().any(|v| v.problem.contains("'a'")));
         let violations = schema.violations(&serde_json::json!({"n": "1"}));
-        let text = explain(&violations);
+        let text = explain("the arguments", &violations);
         assert!(text.contains("/n: ") && text.contains("\"a\""), "{text}");
         let many: Vec<u8> = vec![0; 40];
         assert_eq!(schema.violations(&serde_json::json!({"l": many})).len(), VIOLATIONS_LISTED);
