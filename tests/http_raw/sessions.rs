@@ -197,6 +197,7 @@ fn a_thousand_sessions_are_held_and_one_more_is_503() {
     let answer = client.response();
     assert_eq!((answer.status, answer.header("mcp-session-id")), (503, None));
     assert!(answer.header("retry-after").is_some());
+    assert_eq!(answer.json()["id"], 1);
     client.send(&Request::legacy(&last, 1, "ping", &json!({})).bytes(&server));
     assert_eq!(client.response().status, 200, "those that are open are served");
     assert_eq!(server.ask(&Request::modern(1, "tools/list", &json!({}))).status, 200);

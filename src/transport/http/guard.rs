@@ -4,6 +4,8 @@
 //! declared size. Nothing here knows an era (2026-07-28 transports/streamable-http, Security;
 //! CVE-2026-42559 and its kind are what happens where this is optional).
 
+use std::net::{IpAddr, SocketAddr};
+
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode, Version};
@@ -27,12 +29,19 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// What a loopback listener on `port` answers, and what the operator named beyond it.
-    pub fn on_loopback(port: u16, hosts: &[String], origins: &[String], verbs: &'static str) -> Self {
-        let own = ["localhost", "127.0.0.1", "[::1]"];
+    /// What a loopback listener at `address` answers, and what the operator named beyond it.
+    pub fn on_loopback(address: SocketAddr, hosts: &[String], origins: &[String], verbs: &'static str) -> Self {
+        let mut own = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
+        match address.ip() {
+            IpAddr::V4(ip) if !ip.is_unspecified() => own.push(ip.to_string()),
+            IpAddr::V6(ip) if !ip.is_unspecified() => own.push(format!("[{ip}]")),
+            // A listener's way to say any address is no host's name.
+            IpAddr::V4(_) | IpAddr::V6(_) => {}
+        }
+        let port = address.port();
         let mut allowed: Vec<String> = own.iter().map(|host| format!("{host}:{port}")).collect();
         if port == 80 {
-            allowed.extend(own.map(str::to_owned));
+            allowed.extend(own);
         }
         allowed.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
         Self { hosts: allowed, origins: origins.iter().map(|o| o.to_ascii_lowercase()).collect(), verbs }
@@ -212,7 +221,8 @@ mod tests {
     const VERBS: &str = "GET, POST, DELETE";
 
     fn allowed() -> Allowed {
-        Allowed::on_loopback(7000, &["mcp.example:443".to_owned()], &["http://localhost:6274".to_owned()], VERBS)
+        let address = SocketAddr::from(([127, 0, 0, 1], 7000));
+        Allowed::on_loopback(address, &["mcp.example:443".to_owned()], &["http://localhost:6274".to_owned()], VERBS)
     }
 
     fn head(method: &str, target: &str, headers: &[(&str, &str)]) -> Parts {
@@ -265,6 +275,25 @@ mod tests {
         assert_eq!(status("POST", "/mcp", &[("host", "localhost:7000"), ("host", "localhost:7000")]), 400);
         assert_eq!(status("GET", "http://evil.example/mcp", &[("host", "localhost:7000")]), 400);
         assert_eq!(status("GET", "http://localhost:7000/mcp", &[("host", "localhost:7000")]), 200);
+    }
+
+    #[test]
+    fn a_listener_answers_at_the_address_that_it_is_bound_to() {
+        for (bound, host, expected) in [
+            ("127.0.0.2:7000", "127.0.0.2:7000", true),
+            ("127.0.0.2:7000", "localhost:7000", true),
+            ("127.0.0.2:7000", "127.0.0.3:7000", false),
+            ("127.0.0.2:7000", "127.0.0.2", false),
+            ("127.0.0.2:80", "127.0.0.2", true),
+            ("127.0.0.2:80", "localhost", true),
+            ("[::1]:7000", "[::1]:7000", true),
+            ("0.0.0.0:7000", "0.0.0.0:7000", false),
+            ("[::]:7000", "[::]:7000", false),
+        ] {
+            let allowed = Allowed::on_loopback(bound.parse().unwrap(), &[], &[], VERBS);
+            let judged = judge(&head("GET", "/healthz", &[("host", host)]), &allowed, 1000);
+            assert_eq!(judged.is_ok(), expected, "{host} at {bound}");
+        }
     }
 
     #[test]

@@ -127,7 +127,7 @@ pub async fn serve(
     let limits = engine.limits().clone();
     let verbs = Server::verbs(options.legacy);
     let server = Arc::new(Server {
-        allowed: Allowed::on_loopback(address.port(), &options.allow_hosts, &options.allow_origins, verbs),
+        allowed: Allowed::on_loopback(address, &options.allow_hosts, &options.allow_origins, verbs),
         sessions: Sessions::new(limits.sessions, limits.session_idle),
         budget: Budget::new(limits.bodies),
         ending: watch::Sender::new(false),

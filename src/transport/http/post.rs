@@ -164,7 +164,7 @@ impl Post<'_> {
         match (session, method) {
             // No session changes the fault of this one, which admission has.
             (_, Some(Method::Discover)) => self.modern(decoded).await,
-            (None, Some(Method::Initialize)) => self.initialize(decoded).await,
+            (None, Some(Method::Initialize)) => self.initialize(id, decoded).await,
             (Some(_), Some(Method::Initialize)) => {
                 let problem =
                     "this session is initialized already: to open another, send initialize without Mcp-Session-Id";
@@ -208,14 +208,14 @@ impl Post<'_> {
         self.respond(&outbox, Era::Legacy, Box::new(CancelAtTheEnd { driver, ending })).await
     }
 
-    async fn initialize(self, decoded: Decoded) -> Response<Payload> {
+    async fn initialize(self, id: Option<RequestId>, decoded: Decoded) -> Response<Payload> {
         let engine = self.server.engine.clone();
         let connection = engine.open(Principal::LOCAL);
         if self.server.options.legacy != LegacyMode::Sessions {
             return self.once(connection, decoded).await;
         }
         if !self.server.sessions.has_room() {
-            return response::busy("there is no room for another session: try again later");
+            return response::busy(id, "there is no room for another session: try again later");
         }
         let outbox = Outbox::new();
         let driver = Driver::new(engine, connection, Routes::default());
@@ -226,13 +226,13 @@ impl Post<'_> {
         if !opened {
             return answer;
         }
-        let Ok(id) = SessionId::random() else {
+        let Ok(sid) = SessionId::random() else {
             tracing::error!("the system gives no randomness for a session id");
-            return response::busy("no session can be opened now: try again later");
+            return response::busy(id, "no session can be opened now: try again later");
         };
-        let Ok(value) = hyper::header::HeaderValue::from_str(id.as_str()) else { return answer };
-        if server.sessions.insert(Principal::LOCAL, id, LegacySession::new(driver)).is_err() {
-            return response::busy("there is no room for another session: try again later");
+        let Ok(value) = hyper::header::HeaderValue::from_str(sid.as_str()) else { return answer };
+        if server.sessions.insert(Principal::LOCAL, sid, LegacySession::new(driver)).is_err() {
+            return response::busy(id, "there is no room for another session: try again later");
         }
         answer.headers_mut().insert(SESSION_HEADER, value);
         answer

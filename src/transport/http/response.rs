@@ -6,7 +6,7 @@ use hyper::{Response, StatusCode};
 
 use super::body::Payload;
 use super::guard::Refusal;
-use crate::protocol::{Fault, Reply};
+use crate::protocol::{Fault, Reply, RequestId};
 
 fn with(code: StatusCode, payload: Payload, headers: &[(HeaderName, &'static str)]) -> Response<Payload> {
     let mut response = Response::new(payload);
@@ -48,8 +48,12 @@ pub(super) fn one_event(code: StatusCode, event: Bytes) -> Response<Payload> {
 
 /// A refusal by the guard: a JSON-RPC error without an id, of no era's own codes.
 pub(super) fn refused(refusal: &Refusal) -> Response<Payload> {
+    refused_to(None, refusal)
+}
+
+fn refused_to(id: Option<RequestId>, refusal: &Refusal) -> Response<Payload> {
     let fault = Fault::InvalidRequest(refusal.problem.to_owned());
-    let mut response = json(refusal.status, Reply { id: None, result: Err(fault) }.encode());
+    let mut response = json(refusal.status, Reply { id, result: Err(fault) }.encode());
     if let Some(verbs) = refusal.allow {
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(verbs));
     }
@@ -59,6 +63,7 @@ pub(super) fn refused(refusal: &Refusal) -> Response<Payload> {
     response
 }
 
-pub(super) fn busy(problem: &'static str) -> Response<Payload> {
-    refused(&Refusal { status: StatusCode::SERVICE_UNAVAILABLE, problem, allow: None })
+/// Refuses a request that was read, for now.
+pub(super) fn busy(id: Option<RequestId>, problem: &'static str) -> Response<Payload> {
+    refused_to(id, &Refusal { status: StatusCode::SERVICE_UNAVAILABLE, problem, allow: None })
 }
