@@ -84,6 +84,8 @@ fn wrong_usage_ends_with_2_a_refused_surface_with_3_a_failed_tool_with_1() {
         (&["call", "odd"], 1, "outputSchema:\n- /n: "),
         (&["probe", "no-such-program-anywhere"], 2, "no-such-program-anywhere"),
         (&["probe", "https://127.0.0.1/mcp"], 2, "https"),
+        (&["probe", "http://127.0.0.1:1/mcp", "--verbose"], 2, "behind the URL"),
+        (&["probe", "localhost:8484/mcp"], 2, "did you mean http://localhost:8484/mcp?"),
         (&["completions", "tcsh"], 2, "tcsh"),
     ] {
         let (found, stdout, stderr) = run(arguments);
@@ -148,6 +150,17 @@ fn the_digest_printed_is_the_digest_served() {
     assert_eq!(names, ["say", "fail", "odd", "wait"]);
     assert!(printed["tools"][0]["digest"].as_str().unwrap().starts_with("sha256:"));
     assert_eq!(printed["revisions"].as_object().unwrap().len(), 5);
+}
+
+#[test]
+fn a_probe_takes_its_option_behind_a_url_and_shows_why_a_server_died() {
+    let report = json_of(&["probe", "http://127.0.0.1:1/mcp", "--json"]);
+    assert_eq!(report["verdict"], "no-door");
+    let report = json_of(&["probe", "--json", "--", "sh", "-c", "echo no config >&2; exit 7"]);
+    for door in ["modern", "legacy"] {
+        let problem = report[door]["problem"].as_str().unwrap();
+        assert!(problem.contains("code 7") && problem.ends_with("no config"), "{problem}");
+    }
 }
 
 #[test]

@@ -273,6 +273,11 @@ async fn a_program_can_be_spoken_to_and_is_ended_whole() {
     assert_eq!((&line, rest.as_str()), (b"hello\n", "twodoor\n"));
     assert_eq!(polite.group.end_within(PATIENCE).await, Exit::Code(5));
 
+    let mut telling = piped("echo why >&2; exit 1", Stderr::Piped);
+    let mut told = String::new();
+    telling.stderr.take().unwrap().read_to_string(&mut told).await.unwrap();
+    assert_eq!((told.as_str(), telling.group.end_within(PATIENCE).await), ("why\n", Exit::Code(1)));
+
     let stubborn = piped("trap '' TERM; echo $$ > $1/stubborn; while :; do sleep 1; done", Stderr::Ours);
     let pid = scratch.pid("stubborn").await;
     assert_eq!(timeout(PATIENCE, stubborn.group.stop()).await, Ok(Exit::Signal(9)));

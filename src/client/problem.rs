@@ -48,7 +48,7 @@ pub enum Problem {
         method: String,
         /// How long was waited.
         within: Duration,
-        /// What came instead.
+        /// What came instead, and how the server ended.
         strays: Option<String>,
     },
     /// The server answered with an error.
@@ -159,9 +159,12 @@ impl Problem {
 
     /// Adds how the server ended to a problem that its end explains.
     pub(super) fn with_end(mut self, end: Option<String>) -> Self {
-        if let (Self::Closed { why, .. }, Some(end)) = (&mut self, end) {
-            why.push_str("; ");
-            why.push_str(&end);
+        let Some(end) = end else { return self };
+        match &mut self {
+            Self::Closed { why, .. } => why.push_str(&format!("; {end}")),
+            Self::Time { strays: Some(strays), .. } => strays.push_str(&format!("; {end}")),
+            Self::Time { strays, .. } => *strays = Some(end),
+            _ => {}
         }
         self
     }

@@ -17,7 +17,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt as _;
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -135,6 +135,8 @@ pub struct Piped {
     pub stdin: ChildStdin,
     /// What it writes.
     pub stdout: ChildStdout,
+    /// What it writes to standard error, if that was to be piped.
+    pub stderr: Option<ChildStderr>,
     /// The program and all that it started.
     pub group: Group,
 }
@@ -149,7 +151,7 @@ pub fn spawn_piped(
     let launch = Launch { program, arguments, cwd: None, environment, input: None };
     let started = start(&launch, Stdin::Piped, Some(stderr))?;
     match (started.stdin, started.stdout) {
-        (Some(stdin), Some(stdout)) => Ok(Piped { stdin, stdout, group: started.group }),
+        (Some(stdin), Some(stdout)) => Ok(Piped { stdin, stdout, stderr: started.stderr, group: started.group }),
         _ => Err(SpawnError::Refused(std::io::Error::other("the program was started without its pipes"))),
     }
 }

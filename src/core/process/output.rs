@@ -71,7 +71,7 @@ impl Capture {
     }
 
     /// Reads a stream to its end; a read that fails is its end.
-    pub(super) async fn fill(&mut self, mut stream: impl AsyncRead + Unpin) {
+    pub async fn fill(&mut self, mut stream: impl AsyncRead + Unpin) {
         let mut buffer = vec![0; READ_BYTES];
         loop {
             match stream.read(&mut buffer).await {

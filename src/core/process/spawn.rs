@@ -158,13 +158,15 @@ pub enum SpawnError {
     Refused(#[source] io::Error),
 }
 
-/// Where standard error goes if it is not captured.
+/// Where standard error of a program that is spoken to goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stderr {
     /// Nowhere.
     Null,
     /// Where ours goes.
     Ours,
+    /// To us, on a pipe that has to be read.
+    Piped,
 }
 
 /// A started program and our ends of its pipes.
@@ -199,7 +201,7 @@ pub(super) fn start(launch: &Launch, stdin: Stdin, stderr: Option<Stderr>) -> Re
     command.stderr(match stderr {
         Some(Stderr::Null) => Stdio::null(),
         Some(Stderr::Ours) => Stdio::inherit(),
-        None => Stdio::piped(),
+        Some(Stderr::Piped) | None => Stdio::piped(),
     });
     let mut leader = Leader::start(command, marker).map_err(|error| explain(error, launch))?;
     let pipes = leader.take_pipes();

@@ -31,10 +31,11 @@ fn check_properties(schema: &Node, at_root: bool, findings: &mut Findings) {
         for Entry { key, node } in property.as_map().unwrap_or_default() {
             let name = shortened(&name.value, 64);
             let remedy = match (key.value.as_str(), &node.value) {
-                ("as", Value::Text(role)) if at_root => {
-                    format!("write `as: {{ {name}: {} }}` beside `inputSchema`", shortened(role, 64))
+                ("as", _) if at_root => {
+                    let role = shortened(node.as_text().unwrap_or("path"), 64);
+                    format!("write `as: {{ {name}: {role} }}` beside `inputSchema`")
                 }
-                ("as", Value::Text(_)) => "leave it out: `as` is for the properties at the root of a schema".to_owned(),
+                ("as", _) => "leave it out: `as` is for the properties at the root of a schema".to_owned(),
                 ("header", Value::Text(header)) => format!("write `x-mcp-header: {}`", shortened(header, 64)),
                 ("required", Value::Bool(true)) => format!("write `required: [{name}]` beside `properties`"),
                 ("required", Value::Bool(false)) => {
@@ -87,6 +88,7 @@ mod tests {
         };
         for (bad, place) in [
             ("type: string, as: path", "`as: { p: path }` beside `inputSchema`"),
+            ("type: string, as: [path]", "`as: { p: path }` beside `inputSchema`"),
             ("type: string, header: Region", "`x-mcp-header: Region`"),
             ("type: string, required: true", "`required: [p]` beside `properties`"),
             ("type: string, required: false", "leave it out"),
