@@ -161,10 +161,10 @@ async fn end(group: process::Group, said: JoinHandle<Capture>) -> Option<String>
 
 /// The last lines of a server's text as one, safe to show.
 fn last_lines(bytes: &[u8]) -> Option<String> {
-    const LINES: usize = 3;
+    const LINES: usize = 6;
     const CHARACTERS: usize = 200;
     let text = String::from_utf8_lossy(bytes);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| line.contains(char::is_alphanumeric)).collect();
     let last = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default();
     let shown: Vec<String> = last.iter().map(|line| shortened(line, CHARACTERS)).collect();
     (!shown.is_empty()).then(|| shown.join(" | "))
@@ -191,7 +191,8 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_one_safe_line() {
-        assert_eq!(last_lines(b"a\n\nb\r\nc\n\x1b[2Jd\n").as_deref(), Some("b | c | \\u{1b}[2Jd"));
+        let shown = last_lines(b"a\nb\n\nc\r\nd\ne\nf\n\x1b[2Jg\n");
+        assert_eq!(shown.as_deref(), Some("b | c | d | e | f | \\u{1b}[2Jg"));
         assert_eq!(last_lines(b" \n"), None);
         let long = last_lines("x".repeat(5000).as_bytes()).unwrap();
         assert_eq!(long.chars().count(), 201);

@@ -34,8 +34,14 @@ fn group<'p>(problem: &'p Problem, problems: &'p Problems) -> Group<'p> {
     let group = if line.is_empty() || line.len() > LINE_BYTES {
         // An arrow would point at nothing.
         let Problem { line, column, .. } = problem;
-        let place = if problems.source.text().is_empty() { path } else { format!("{path}:{line}:{column}") };
-        Group::with_title(title).element(Level::NOTE.message(format!("in {place}")))
+        let whole = problems.source.text().is_empty();
+        let group = Group::with_title(title);
+        if whole && problem.message.contains(&path) {
+            group
+        } else {
+            let place = if whole { path } else { format!("{path}:{line}:{column}") };
+            group.element(Level::NOTE.message(format!("in {place}")))
+        }
     } else {
         let snippet = Snippet::source(line).line_start(problem.line).path(path);
         title.element(snippet.annotation(AnnotationKind::Primary.span(place)))
