@@ -25,10 +25,9 @@ impl Invoke for Echo {
     }
 }
 
-async fn serve(legacy: LegacyMode) -> Target {
+async fn serve(offer: Offer, legacy: LegacyMode) -> Target {
     let schema = br#"{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}"#;
     let input_schema = Json::parse(schema, &JsonLimits::default()).unwrap();
-    let offer = if legacy == LegacyMode::Off { Offer::ModernOnly } else { Offer::Both };
     let catalog = Catalog::build(CatalogParts {
         identity: Identity { name: "echo".to_owned(), version: "1.0.0".to_owned(), title: None },
         instructions: Some("Says what it hears.".to_owned()),
@@ -53,7 +52,7 @@ fn arguments(text: &'static str) -> Arguments {
 #[tokio::test]
 async fn both_doors_over_http_deliver_one_list_whose_published_digest_holds() {
     for legacy in [LegacyMode::Sessions, LegacyMode::Stateless] {
-        let report = probe(&serve(legacy).await, &Options::default()).await;
+        let report = probe(&serve(Offer::Both, legacy).await, &Options::default()).await;
         assert_eq!(report.verdict, Verdict::Same, "{report}");
         assert_eq!(report.modern.tools.as_deref(), Some(&["echo".to_owned(), "other".to_owned()][..]));
         assert!(report.legacy.published.iter().all(|published| published.holds == Some(true)), "{report}");
@@ -63,13 +62,13 @@ async fn both_doors_over_http_deliver_one_list_whose_published_digest_holds() {
 
 #[tokio::test]
 async fn a_server_of_the_modern_era_alone_has_one_door() {
-    let report = probe(&serve(LegacyMode::Off).await, &Options::default()).await;
+    let report = probe(&serve(Offer::ModernOnly, LegacyMode::default()).await, &Options::default()).await;
     assert_eq!((report.verdict, report.legacy.refused), (Verdict::OneDoorOnly, true), "{report}");
 }
 
 #[tokio::test]
 async fn a_call_through_either_door_carries_its_arguments_unchanged() {
-    let target = serve(LegacyMode::Sessions).await;
+    let target = serve(Offer::Both, LegacyMode::Sessions).await;
     for era in [Era::Modern, Era::Legacy] {
         let door = Door::open(&target, era, &Options::default()).await.unwrap();
         door.list_tools().await.unwrap();

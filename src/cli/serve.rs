@@ -62,9 +62,9 @@ enum Legacy {
 impl From<Legacy> for LegacyMode {
     fn from(legacy: Legacy) -> Self {
         match legacy {
-            Legacy::Sessions => Self::Sessions,
+            // Off is what the catalog offers.
+            Legacy::Sessions | Legacy::Off => Self::Sessions,
             Legacy::Stateless => Self::Stateless,
-            Legacy::Off => Self::Off,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Who is answered, where, and in what kind: rows H1 to H26, H34 and H35 over a socket.
 
 use serde_json::{Value, json};
-use twodoor::protocol::Limits;
+use twodoor::protocol::{Limits, Offer};
 use twodoor::transport::http::{LegacyMode, Options};
 
 use crate::common::Report;
@@ -300,8 +300,12 @@ fn other_verbs_get_405_with_what_is_allowed() {
         allowed.sort_unstable();
         assert_eq!(allowed, ["DELETE", "GET", "POST"], "{verb}");
     }
-    for (name, legacy) in [("modern only", LegacyMode::Off), ("stateless", LegacyMode::Stateless)] {
-        let server = Server::with(Limits::default(), Options { legacy, ..Options::default() });
+    for (name, offer, legacy) in [
+        ("modern only", Offer::ModernOnly, LegacyMode::Sessions),
+        ("modern only", Offer::ModernOnly, LegacyMode::Stateless),
+        ("stateless", Offer::Both, LegacyMode::Stateless),
+    ] {
+        let server = Server::offering(offer, Limits::default(), Options { legacy, ..Options::default() });
         for request in [Request::get(), Request::delete(), Request::new("PUT", "/mcp")] {
             let answer = server.ask(&request);
             assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")), "{name}");

@@ -1,7 +1,7 @@
 //! The HTTP decision table of the requirement sheet, row by row.
 
 use serde_json::{Value, json};
-use twodoor::protocol::{Limits, Revision};
+use twodoor::protocol::{Limits, Offer, Revision};
 use twodoor::transport::http::{LegacyMode, Options};
 
 use crate::common::{self, MODERN, NEWEST_LEGACY};
@@ -359,13 +359,17 @@ fn h28_to_h33_get_and_delete_are_for_live_sessions() {
 
 #[test]
 fn a_modern_only_server_names_what_it_serves() {
-    let server = Server::with(Limits::default(), Options { legacy: LegacyMode::Off, ..Options::default() });
-    let answer = server.ask(&Request::post(&common::initialize(&1.into(), NEWEST_LEGACY)));
-    refused(&answer, 400, -32022, Some(1));
-    assert_eq!(answer.json()["error"]["data"], json!({ "requested": NEWEST_LEGACY, "supported": [MODERN] }));
-    assert_eq!(server.ask(&list()).status, 200);
-    assert_eq!(server.ask(&plain("tools/list")).status, 400);
-    assert_eq!(server.ask(&sid(plain("tools/list"), "unknown")).status, 400);
+    for legacy in [LegacyMode::Sessions, LegacyMode::Stateless] {
+        let server = Server::offering(Offer::ModernOnly, Limits::default(), Options { legacy, ..Options::default() });
+        let answer = server.ask(&Request::post(&common::initialize(&1.into(), NEWEST_LEGACY)));
+        refused(&answer, 400, -32022, Some(1));
+        assert_eq!(answer.json()["error"]["data"], json!({ "requested": NEWEST_LEGACY, "supported": [MODERN] }));
+        assert_eq!(server.ask(&list()).status, 200);
+        assert_eq!(server.ask(&plain("tools/list")).status, 400);
+        assert_eq!(server.ask(&sid(plain("tools/list"), "unknown")).status, 400);
+        let notification = Request::post(&common::notification("notifications/initialized", &json!({})));
+        assert_eq!(server.ask(&notification).status, 400);
+    }
 }
 
 #[test]

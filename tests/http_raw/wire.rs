@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use twodoor::protocol::{Limits, Offer};
-use twodoor::transport::http::{self, LegacyMode, Options};
+use twodoor::transport::http::{self, Options};
 
 use crate::common::{self, Backend, MODERN, NEWEST_LEGACY, PATIENCE, Reports};
 
@@ -33,7 +33,10 @@ impl Server {
     }
 
     pub(crate) fn with(limits: Limits, options: Options) -> Self {
-        let offer = if options.legacy == LegacyMode::Off { Offer::ModernOnly } else { Offer::Both };
+        Self::offering(Offer::Both, limits, options)
+    }
+
+    pub(crate) fn offering(offer: Offer, limits: Limits, options: Options) -> Self {
         let (engine, backend, reports) = common::engine(limits, offer);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let listener = runtime.block_on(http::listen(SocketAddr::from(([127, 0, 0, 1], 0)))).unwrap();

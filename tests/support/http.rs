@@ -65,9 +65,8 @@ impl Http {
         let catalog = world::catalog(offer, transcript.divergent);
         let engine = Engine::new(world::dispatcher(&catalog), Arc::<World>::clone(&world), Limits::default());
         let legacy = match legacy {
-            Legacy::Sessions => LegacyMode::Sessions,
+            Legacy::Sessions | Legacy::Off => LegacyMode::Sessions,
             Legacy::Stateless => LegacyMode::Stateless,
-            Legacy::Off => LegacyMode::Off,
         };
         let listener = runtime.block_on(http::listen(SocketAddr::from(([127, 0, 0, 1], 0)))).unwrap();
         let address = listener.local_addr().unwrap();

@@ -47,6 +47,11 @@ impl Allowed {
         Self { hosts: allowed, origins: origins.iter().map(|o| o.to_ascii_lowercase()).collect(), verbs }
     }
 
+    /// The verbs of the endpoint.
+    pub fn verbs(&self) -> &'static str {
+        self.verbs
+    }
+
     /// Whether this is one of the origins that the operator named, to which cross-origin headers are sent.
     fn is_named(&self, origin: &str) -> bool {
         self.origins.contains(&origin.to_ascii_lowercase())

@@ -51,7 +51,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long calls may take to stop once they are cancelled at the end.
 const STOP_TIME: Duration = Duration::from_secs(6);
 
-/// How legacy clients are served over HTTP.
+/// How legacy clients are served over HTTP, where the catalog offers their revisions at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LegacyMode {
     /// `initialize` opens a session, named by `Mcp-Session-Id`.
@@ -59,14 +59,12 @@ pub enum LegacyMode {
     Sessions,
     /// Every request stands alone; the version header names the revision.
     Stateless,
-    /// Not at all.
-    Off,
 }
 
 /// What an operator decides about a listener.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// How legacy clients are served.
+    /// How legacy clients are served, if the catalog's offer has them served.
     pub legacy: LegacyMode,
     /// Values of `Host` beyond the listener's own, exact.
     pub allow_hosts: Vec<String>,
@@ -100,8 +98,11 @@ struct Server {
 }
 
 impl Server {
-    fn verbs(legacy: LegacyMode) -> &'static str {
-        if legacy == LegacyMode::Sessions { "GET, POST, DELETE" } else { "POST" }
+    fn verbs(offer: Offer, legacy: LegacyMode) -> &'static str {
+        match (offer, legacy) {
+            (Offer::Both, LegacyMode::Sessions) => "GET, POST, DELETE",
+            (Offer::Both, LegacyMode::Stateless) | (Offer::ModernOnly, _) => "POST",
+        }
     }
 
     /// Cancels what legacy clients asked for, with a session and without.
@@ -125,7 +126,7 @@ pub async fn serve(
     let unset = SocketAddr::from(([0, 0, 0, 0], 0));
     let address = listener.local_addr().map_err(|source| ServeError::Listen { address: unset, source })?;
     let limits = engine.limits().clone();
-    let verbs = Server::verbs(options.legacy);
+    let verbs = Server::verbs(engine.dispatcher.catalog().offer(), options.legacy);
     let server = Arc::new(Server {
         allowed: Allowed::on_loopback(address, &options.allow_hosts, &options.allow_origins, verbs),
         sessions: Sessions::new(limits.sessions, limits.session_idle),
@@ -261,8 +262,7 @@ fn close(mut response: Response<Payload>, serving: &Serving) -> Response<Payload
 fn preflight(server: &Server, parts: &Parts) -> Response<Payload> {
     let mut response = response::empty(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();
-    headers
-        .insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(Server::verbs(server.options.legacy)));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(server.allowed.verbs()));
     let asked =
         parts.headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let mirrored = asked.split(',').map(str::trim).filter(|name| post::mirrors_argument(name));
@@ -286,7 +286,7 @@ fn live(
         Bodiless::Legacy => {}
     }
     let refuse = |status, problem| {
-        let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then(|| Server::verbs(server.options.legacy));
+        let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then(|| server.allowed.verbs());
         Err(Box::new(response::refused(&Refusal { status, problem, allow })))
     };
     match Sid::read(&parts.headers) {

@@ -173,7 +173,7 @@ impl Post<'_> {
             (Some(session), _) => self.in_session(&session, decoded).await,
             (None, _) => match self.server.options.legacy {
                 LegacyMode::Sessions => invalid(StatusCode::BAD_REQUEST, id, NO_SESSION),
-                LegacyMode::Stateless | LegacyMode::Off => self.assumed(decoded).await,
+                LegacyMode::Stateless => self.assumed(decoded).await,
             },
         }
     }
@@ -266,8 +266,10 @@ impl Post<'_> {
         if let Header::Unknown(text) = &self.header {
             return told(None, admit::unsupported(text, self.offer.supported()), Era::Legacy);
         }
+        if self.offer == Offer::ModernOnly {
+            return told(None, admit::unclaimed(self.offer), Era::Legacy);
+        }
         match (&self.sid, self.server.options.legacy) {
-            (_, LegacyMode::Off) => told(None, admit::unclaimed(self.offer), Era::Legacy),
             (Sid::Malformed, _) => invalid(StatusCode::BAD_REQUEST, None, MALFORMED_SID),
             (Sid::Given(sid), _) => match self.server.sessions.get(&Principal::LOCAL, sid) {
                 None => invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION),
@@ -311,7 +313,7 @@ impl Post<'_> {
         let problem = format!("an array of messages is taken only in revision {dates}: send one message");
         let decoded = Decoded::Batch(elements);
         match (&self.sid, self.server.options.legacy) {
-            (_, LegacyMode::Off) => refuse("send one message, not an array"),
+            _ if self.offer == Offer::ModernOnly => refuse("send one message, not an array"),
             _ if matches!(self.header, Header::Modern) => refuse(&problem),
             (Sid::Malformed, _) => refuse(MALFORMED_SID),
             (Sid::Given(sid), _) => match self.server.sessions.get(&Principal::LOCAL, sid) {
