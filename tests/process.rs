@@ -247,7 +247,7 @@ async fn what_cannot_start_says_why() {
 #[tokio::test]
 async fn orphans_are_reaped_while_their_call_goes_on() {
     let scratch = Scratch::new();
-    let reaper = tokio::spawn(reap_orphans());
+    let reaper = tokio::spawn(reap_orphans().unwrap());
     let script = "(sh -c 'echo $$ > $1/pid' sh $1 &); exec sleep 1000";
     tokio::select! {
         _ = run(sh(script, &scratch, &[]), pending()) => panic!("it does not end by itself"),

@@ -185,7 +185,10 @@ async fn serve(
     }
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(stop_on_signals(Signals::catch(), stop.clone()));
-    tokio::spawn(process::reap_orphans());
+    match process::reap_orphans() {
+        Ok(reaping) => drop(tokio::spawn(reaping)),
+        Err(error) => tracing::warn!(%error, "orphans are reaped only when their call ends"),
+    }
     let listener = match address {
         Some(address) => Some(http::listen(address).await?),
         None => None,

@@ -72,16 +72,19 @@ pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
-/// Reaps adopted orphans while their call still runs; never ends. To be spawned beside a long-running server.
-pub async fn reap_orphans() -> io::Result<()> {
+/// Reaps adopted orphans while their call still runs; never ends. To be spawned beside a long-running server. What ends
+/// after this was called is seen, whenever the future is first polled.
+pub fn reap_orphans() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     let mut ended = signal(SignalKind::child())?;
-    while ended.recv().await.is_some() {
-        let reaped = tokio::task::spawn_blocking(|| reap_adopted(&Process::all())).await;
-        reaped.map_err(io::Error::other)?;
-        // A storm of short-lived orphans costs one look a second.
-        sleep(ORPHANS_EVERY).await;
-    }
-    Ok(())
+    Ok(async move {
+        while ended.recv().await.is_some() {
+            if tokio::task::spawn_blocking(|| reap_adopted(&Process::all())).await.is_err() {
+                tracing::warn!("orphans could not be looked for");
+            }
+            // A storm of short-lived orphans costs one look a second.
+            sleep(ORPHANS_EVERY).await;
+        }
+    })
 }
 
 /// Waits until no program that was started here is left; kills what is after `limit`, and gives its number.
