@@ -264,6 +264,14 @@ impl Client {
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
+    /// Whether something can be read now, or never more.
+    pub(crate) fn has_answer(&self) -> bool {
+        self.stream.set_nonblocking(true).unwrap();
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false).unwrap();
+        !peeked.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    }
+
     /// Reads more; false at the end, an orderly one or a reset.
     #[track_caller]
     fn more(&mut self) -> bool {
