@@ -115,13 +115,13 @@ impl Dispatcher {
         let Some(tool) = catalog.tool(&name) else {
             return Err(Fault::unknown_tool(&name));
         };
-        if let Some(mirror) = mirror.filter(|_| rules.input_required) {
-            mirror.check_arguments(&tool.headers, &arguments)?;
-        }
         let (answers, state) = match rules.input_required {
             true => (answers(params)?, self.state(request, principal, &name, &arguments, now)?),
             false => (Vec::new(), None),
         };
+        if let Some(mirror) = mirror.filter(|_| rules.input_required) {
+            mirror.check_arguments(&tool.headers, &arguments)?;
+        }
         if let Some(refused) = misfit(tool, &arguments, revision, &catalog)? {
             return Ok(refused);
         }
