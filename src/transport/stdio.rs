@@ -223,7 +223,10 @@ impl Sink for Lane {
 #[derive(Default)]
 struct Outgoing {
     state: Mutex<Queue>,
-    changed: Condvar,
+    /// There is work for the writer thread, or none ever again.
+    work: Condvar,
+    /// Something was written, for those who wait for room or for the end.
+    written: Condvar,
     /// Told when the peer no longer reads.
     broken: Notify,
 }
@@ -238,6 +241,8 @@ struct Queue {
     overrun: bool,
     /// Nothing more will be written.
     closed: bool,
+    /// How many wait for `written`: telling nobody costs a system call all the same.
+    waiting: u32,
 }
 
 impl Outgoing {
@@ -253,8 +258,9 @@ impl Outgoing {
         queue.bytes.reserve(message.len() + 1);
         queue.bytes.put_slice(message);
         queue.bytes.put_u8(b'\n');
-        if !queue.corked {
-            self.changed.notify_all();
+        // Whoever is writing now looks again before it stops.
+        if !queue.corked && !queue.writing {
+            self.work.notify_one();
         }
     }
 
@@ -274,9 +280,15 @@ impl Outgoing {
             drop(self.write(queue, output));
             return;
         }
-        self.changed.notify_all();
         let full = |queue: &mut Queue| queue.bytes.len() > WAITING_BYTES && !queue.broken && !queue.closed;
-        drop(self.changed.wait_while(queue, full));
+        queue.waiting += 1;
+        self.written.wait_while(queue, full).unwrap_or_else(PoisonError::into_inner).waiting -= 1;
+    }
+
+    fn tell_waiting(&self, queue: &Queue) {
+        if queue.waiting > 0 {
+            self.written.notify_all();
+        }
     }
 
     /// Whether there is no use in reading on.
@@ -290,7 +302,7 @@ impl Outgoing {
         queue.writing = true;
         while !queue.bytes.is_empty() && !queue.broken {
             let bytes = queue.bytes.split();
-            self.changed.notify_all();
+            self.tell_waiting(&queue);
             drop(queue);
             let written = write_all(output, &bytes);
             queue = self.lock();
@@ -299,10 +311,11 @@ impl Outgoing {
                 queue.broken = true;
                 queue.bytes.clear();
                 self.broken.notify_one();
+                self.work.notify_one();
             }
         }
         queue.writing = false;
-        self.changed.notify_all();
+        self.tell_waiting(&queue);
         queue
     }
 
@@ -312,7 +325,7 @@ impl Outgoing {
             if !queue.bytes.is_empty() && !queue.writing && !queue.corked {
                 queue = self.write(queue, &mut output);
             } else {
-                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
         }
     }
@@ -320,8 +333,13 @@ impl Outgoing {
     /// Waits for what is queued to be written, then lets the writer end, which closes its stream.
     fn close(&self, at_most: Duration) {
         let unwritten = |queue: &mut Queue| (!queue.bytes.is_empty() || queue.writing) && !queue.broken;
-        let waited = self.changed.wait_timeout_while(self.lock(), at_most, unwritten);
-        waited.unwrap_or_else(PoisonError::into_inner).0.closed = true;
-        self.changed.notify_all();
+        let mut queue = self.lock();
+        queue.waiting += 1;
+        let waited = self.written.wait_timeout_while(queue, at_most, unwritten);
+        let mut queue = waited.unwrap_or_else(PoisonError::into_inner).0;
+        queue.waiting -= 1;
+        queue.closed = true;
+        self.tell_waiting(&queue);
+        self.work.notify_one();
     }
 }
