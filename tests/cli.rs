@@ -246,6 +246,18 @@ fn the_end_of_input_ends_a_server_only_if_it_serves_stdio() {
 }
 
 #[test]
+fn a_server_says_what_it_serves_as_one_json_object() {
+    let mut served = Served::start(&["serve", "--http", "127.0.0.1:0", "--json"]);
+    let mut line = String::new();
+    served.stderr.read_line(&mut line).unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&said["surface"], &said["tools"]), (&json!("shell"), &json!(4)));
+    assert!(said["digest"].as_str().unwrap().starts_with("sha256:"));
+    let address = said["url"].as_str().unwrap().strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+    assert!(Served::healthy(address));
+}
+
+#[test]
 fn both_flags_serve_both() {
     let mut both = Served::start(&["serve", "--http", "127.0.0.1:0", "--stdio"]);
     assert!(Served::healthy(&both.address()));

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::json;
 use tokio::sync::watch;
 use twodoor::core::backend::Router;
 use twodoor::core::process;
@@ -43,6 +44,9 @@ pub(crate) struct Serve {
     /// An Origin to accept beyond the listener's own; it gets cross-origin headers (repeatable)
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// Say on standard error what is served as one JSON object
+    #[arg(long)]
+    json: bool,
     /// How logs are written to standard error
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     log_format: LogFormat,
@@ -84,7 +88,7 @@ impl Serve {
         if address.is_some() {
             limits.sockets = sockets(limits.sockets);
         }
-        let (engine, shown) = match build(&self.surface.path, offer, limits) {
+        let (engine, mut shown) = match build(&self.surface.path, offer, limits) {
             Ok(built) => built,
             Err(code) => return code,
         };
@@ -101,6 +105,7 @@ impl Serve {
         let options =
             Options { legacy: self.legacy.into(), allow_hosts: self.allow_host, allow_origins: self.allow_origin };
         let over_stdio = self.stdio || address.is_none();
+        shown.json = self.json;
         let served = runtime.block_on(serve(engine, &shown, address, options, over_stdio));
         // A read of standard input may block for ever; it holds nothing that matters now.
         runtime.shutdown_background();
@@ -133,14 +138,42 @@ fn read_address(text: &str) -> Result<SocketAddr, (String, &'static str)> {
     }
 }
 
-/// Builds the engine of a surface, and the line that says what is served.
-fn build(path: &Path, offer: Offer, limits: Limits) -> Result<(Engine, String), ExitCode> {
+/// What is served, as standard error says it once at the start.
+struct Shown {
+    name: String,
+    version: String,
+    tools: usize,
+    digest: String,
+    json: bool,
+}
+
+impl Shown {
+    fn line(&self, bound: Option<SocketAddr>) -> String {
+        let Self { name, version, tools, digest, json } = self;
+        let url = bound.map(|bound| format!("http://{bound}/mcp"));
+        if *json {
+            let line = json!({ "surface": name, "version": version, "tools": tools, "digest": digest, "url": url });
+            return format!("{line}\n");
+        }
+        let listening = url.map(|url| format!("listening on {url}\n")).unwrap_or_default();
+        format!("{name} {version}, {}, {digest}\n{listening}", show::count(*tools, "tool"))
+    }
+}
+
+/// Builds the engine of a surface, and what is said of it.
+fn build(path: &Path, offer: Offer, limits: Limits) -> Result<(Engine, Shown), ExitCode> {
     let mut loaded = show::load(path)?;
     loaded.parts.offer = offer;
     let (name, version) = (loaded.name, loaded.version);
     let catalog = Catalog::build(loaded.parts).map_err(|_| exit::surface())?;
     let digest = catalog.digest(Revision::MODERN);
-    let shown = format!("{name} {version}, {}, {digest}", show::count(catalog.tools().len(), "tool"));
+    let shown = Shown {
+        name,
+        version: version.to_string(),
+        tools: catalog.tools().len(),
+        digest: digest.to_string(),
+        json: false,
+    };
     let mut key = [0; 32];
     if getrandom::fill(&mut key).is_err() {
         show::error("the system gives no randomness", "start again once it does: sealed state needs a secret key");
@@ -174,7 +207,7 @@ fn sockets(wanted: usize) -> usize {
 
 async fn serve(
     engine: Engine,
-    shown: &str,
+    shown: &Shown,
     address: Option<SocketAddr>,
     options: Options,
     over_stdio: bool,
@@ -194,10 +227,7 @@ async fn serve(
         None => None,
     };
     let bound = listener.as_ref().and_then(|listener| listener.local_addr().ok());
-    match bound {
-        Some(bound) => show::err(&format!("{shown}\nlistening on http://{bound}/mcp\n")),
-        None => show::err(&format!("{shown}\n")),
-    }
+    show::err(&shown.line(bound));
     let over_http = async {
         match listener {
             Some(listener) => http::serve(engine.clone(), listener, options, told(stopped.clone())).await,
