@@ -4,40 +4,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use twodoor::protocol::{Catalog, Json, Revision};
 use twodoor::surface::declaration::{ArgumentKind, Element, Output, Piece, Template, Variable};
-use twodoor::surface::{LoadedSurface, Problems, Surface, render};
+use twodoor::surface::{Problems, Surface, render};
 
-/// A folder of one test, removed at its end.
-struct Folder(PathBuf);
+mod folder;
 
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("twodoor-surface-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Self(folder.canonicalize().unwrap())
-    }
-
-    fn file(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn load(path: &Path) -> LoadedSurface {
-    Surface::load(path).unwrap_or_else(|problems| panic!("{}", render(&problems, false)))
-}
+use folder::{Folder, load};
 
 fn problems(folder: &Folder, text: impl AsRef<[u8]>) -> Problems {
     match Surface::load(&folder.file("surface.yaml", text)) {

@@ -58,22 +58,19 @@ impl Mirror {
 
     /// The revision's header.
     pub fn version(&self) -> Said {
-        match self.raw(VERSION) {
-            Err(why) => Said::Unclear(why),
-            Ok(None) => Said::Absent,
-            Ok(Some(value)) => match std::str::from_utf8(value) {
-                Ok(text) => Said::Text(text.to_owned()),
-                Err(_) => Said::Unclear("it is not text"),
-            },
-        }
+        self.read(VERSION, plain)
     }
 
-    fn decoded(&self, name: &str) -> Said {
+    fn read(&self, name: &str, decode: impl FnOnce(&[u8]) -> Result<String, &'static str>) -> Said {
         match self.raw(name) {
             Err(why) => Said::Unclear(why),
             Ok(None) => Said::Absent,
             Ok(Some(value)) => decode(value).map_or_else(Said::Unclear, Said::Text),
         }
+    }
+
+    fn decoded(&self, name: &str) -> Said {
+        self.read(name, decode)
     }
 
     /// Checks the revision's header against the body's claim.
@@ -83,13 +80,7 @@ impl Mirror {
 
     /// Checks the mirrored method.
     pub fn check_method(&self, method: &str) -> Result<(), Fault> {
-        let said = match self.raw(METHOD) {
-            Ok(Some(value)) => {
-                std::str::from_utf8(value).map_or(Said::Unclear("it is not text"), |t| Said::Text(t.to_owned()))
-            }
-            Ok(None) => Said::Absent,
-            Err(why) => Said::Unclear(why),
-        };
+        let said = self.read(METHOD, plain);
         same(METHOD, said, method)
     }
 
@@ -191,6 +182,11 @@ fn trim(mut value: &[u8]) -> &[u8] {
         value = rest;
     }
     value
+}
+
+/// A value as it stands, which needs no other form.
+fn plain(value: &[u8]) -> Result<String, &'static str> {
+    std::str::from_utf8(value).map(str::to_owned).map_err(|_| "it is not text")
 }
 
 const OPEN: &[u8] = b"=?base64?";

@@ -302,11 +302,6 @@ impl RawJson {
         &self.0
     }
 
-    /// The text, shared.
-    pub fn to_bytes(&self) -> Bytes {
-        self.0.clone()
-    }
-
     /// The text as a string slice.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("null")

@@ -8,11 +8,14 @@ pub mod http;
 pub mod stdio;
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::Semaphore;
 
 use crate::protocol::{Connection, Dispatcher, Invoke, Limits, Moment, Principal};
+
+/// How long calls may take to stop once they are cancelled at the end.
+const STOP_TIME: Duration = Duration::from_secs(6);
 
 /// What every transport serves from. Cloning shares it.
 #[derive(Clone)]

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::Notify;
 
 use super::driver::{Answer, Driver, Sink};
-use super::{Engine, ServeError};
+use super::{Engine, STOP_TIME, ServeError};
 use crate::protocol::framing::{Line, Lines};
 use crate::protocol::{Arrival, Decoded, Fault, Malformed, Principal};
 
@@ -24,9 +24,6 @@ const READ_BYTES: usize = 64 * 1024;
 
 /// Bytes that may wait for a peer that does not read: beyond them we stop reading, and progress is not told.
 const WAITING_BYTES: usize = 1024 * 1024;
-
-/// How long calls may take to stop once they are cancelled at the end.
-const STOP_TIME: Duration = Duration::from_secs(6);
 
 /// The two ends of a byte stream with one peer.
 pub struct Streams {

@@ -35,7 +35,7 @@ use self::guard::{Allowed, Passed, Refusal};
 use self::post::{Bodiless, Sid};
 use self::session::Sessions;
 use self::socket::{Serving, Socket, Turn};
-use super::{Engine, ServeError};
+use super::{Engine, STOP_TIME, ServeError};
 use crate::protocol::{Offer, Principal};
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -48,8 +48,6 @@ const HEAD_BYTES: usize = 16 * 1024;
 const SWEEP_EVERY: Duration = Duration::from_secs(30);
 /// Pause after a failed accept, so that a full descriptor table is not a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long calls may take to stop once they are cancelled at the end.
-const STOP_TIME: Duration = Duration::from_secs(6);
 
 /// How legacy clients are served over HTTP, where the catalog offers their revisions at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
