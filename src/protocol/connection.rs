@@ -8,23 +8,28 @@
 //! order of events. Nothing is keyed by a request's id beyond this connection, and an outcome is
 //! matched by a number that is never used twice, so that a late one cannot answer another request.
 
+mod asks;
+mod hearing;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use self::hearing::Hearing;
 use super::admit::{self, Admitted};
+use super::asking::Asking;
 use super::content::Content;
-use super::dispatch::{Dispatcher, Step};
-use super::exchange::{Arrived, Exchange};
+use super::dispatch::{Context, Dispatcher, Step};
+use super::exchange::{Answered, Arrived, Exchange};
 use super::fault::Fault;
 use super::headers::Mirror;
 use super::invoke::{Invocation, Notice, Outcome, Principal};
-use super::json::RawJson;
 use super::limits::{BAD_LINES_ANSWERED, BAD_LINES_AT_MOST, BAD_LINES_PER_SECOND, DEADLINE_AT_MOST, Limits};
+use super::log::LogLevel;
 use super::message::{Decoded, Malformed, Message, Notification, Params, Request, RequestId, encode_response};
-use super::revision::Revision;
+use super::revision::{Era, Method, Revision};
 use super::session::Session;
 
 /// A point in time, by both clocks: deadlines are monotonic, sealed state expires by the calendar.
@@ -103,6 +108,30 @@ pub enum Output {
         /// Whether nothing will answer the arrival any more.
         silent: bool,
     },
+    /// Ask the client something in the course of a request that is not answered yet: one encoded request of ours.
+    Ask {
+        /// What it is about.
+        arrival: Arrival,
+        /// One encoded request.
+        message: Bytes,
+    },
+    /// Tell a legacy peer something that belongs to no request.
+    Announce {
+        /// One encoded notification.
+        message: Bytes,
+    },
+    /// Close the response stream of a request whose answer the peer will fetch later by resuming (2025-11-25 basic/transports, polling).
+    Detach {
+        /// What it is about.
+        arrival: Arrival,
+    },
+    /// Nothing will answer what arrived, at the peer's own wish.
+    Silence {
+        /// What it is.
+        arrival: Arrival,
+    },
+    /// From now on this connection wants to hear what is published.
+    Hear,
     /// The peer sends nothing but rubbish: end the connection. Nothing that arrives after this is served.
     Overrun,
 }
@@ -115,15 +144,35 @@ pub struct Connection {
     calls_at_most: usize,
     deadline: Duration,
     session: Option<Session>,
+    /// Whether the peer can be told something that answers nothing.
+    way_back: bool,
+    /// Whether all messages share one stream, which goes on when a request's own messages end.
+    shared: bool,
+    /// Whether the legacy peer said that it is ready, or went on as if it had.
+    ready: bool,
+    /// The least level of log messages that the legacy session wants.
+    level: LogLevel,
     arrivals: u64,
     calls: u64,
+    /// Requests of ours so far.
+    asked: i64,
     exchanges: HashMap<CallId, Exchange>,
-    by_id: HashMap<RequestId, CallId>,
+    by_id: HashMap<RequestId, InFlight>,
+    /// Which call waits for the response to which request of ours.
+    awaited: HashMap<RequestId, CallId>,
+    hearing: Hearing,
     batches: HashMap<Arrival, Batch>,
     outputs: VecDeque<Output>,
     rubbish: Rubbish,
     /// Whether what arrives is read no more.
     deaf: bool,
+}
+
+/// What a request's id stands for as long as it is not answered.
+#[derive(Debug, Clone, Copy)]
+enum InFlight {
+    Call(CallId),
+    Listen,
 }
 
 #[derive(Debug, Default)]
@@ -153,10 +202,17 @@ impl Connection {
             calls_at_most: limits.calls_per_connection,
             deadline: limits.deadline,
             session: None,
+            way_back: true,
+            shared: false,
+            ready: false,
+            level: LogLevel::Warning,
             arrivals: 0,
             calls: 0,
+            asked: 0,
             exchanges: HashMap::new(),
             by_id: HashMap::new(),
+            awaited: HashMap::new(),
+            hearing: Hearing::default(),
             batches: HashMap::new(),
             outputs: VecDeque::new(),
             rubbish: Rubbish::default(),
@@ -171,6 +227,20 @@ impl Connection {
         self
     }
 
+    /// The same connection, on which nothing but answers can be sent: a legacy POST without a session.
+    #[must_use]
+    pub fn one_way(mut self) -> Self {
+        self.way_back = false;
+        self
+    }
+
+    /// The same connection, all of whose messages share one stream: stdio.
+    #[must_use]
+    pub fn sharing_its_stream(mut self) -> Self {
+        self.shared = true;
+        self
+    }
+
     /// What `initialize` agreed on, if it did.
     pub fn session(&self) -> Option<&Session> {
         self.session.as_ref()
@@ -179,6 +249,11 @@ impl Connection {
     /// Whether what arrives is read no more, and so answered by nothing.
     pub fn is_deaf(&self) -> bool {
         self.deaf
+    }
+
+    /// Whose connection it is.
+    pub fn principal(&self) -> &Principal {
+        &self.principal
     }
 
     /// How many calls are in flight.
@@ -215,17 +290,22 @@ impl Connection {
         if let Some(message) = exchange.progress.as_mut().and_then(|p| p.last_held()) {
             self.outputs.push_back(Output::Notify { arrival: exchange.arrival, message });
         }
-        let result = exchange.answer(outcome, &self.dispatcher, now.unix);
-        self.answer(&exchange, result);
+        match exchange.answer(outcome, &self.dispatcher, now.unix, self.way_back) {
+            Answered::Reply(result) => self.answer(&exchange, result),
+            Answered::Ask(ask) => self.ask(now.instant, exchange, ask),
+        }
     }
 
     /// Takes what a running call tells.
     pub fn handle_notice(&mut self, now: Instant, call: CallId, notice: Notice) {
         let Some(exchange) = self.exchanges.get_mut(&call) else { return };
-        let revision = exchange.revision;
-        let told = exchange.progress.as_mut().and_then(|progress| progress.tell(notice, revision, now));
-        if let Some(message) = told {
-            self.outputs.push_back(Output::Notify { arrival: exchange.arrival, message });
+        let arrival = exchange.arrival;
+        if matches!(notice, Notice::Detach) && exchange.revision.rules().polling {
+            self.outputs.push_back(Output::Detach { arrival });
+            return;
+        }
+        if let Some(message) = exchange.tell(notice, Some(self.level), now) {
+            self.outputs.push_back(Output::Notify { arrival, message });
         }
     }
 
@@ -235,11 +315,15 @@ impl Connection {
             self.exchanges.iter().filter(|(_, e)| e.deadline <= now).map(|(c, _)| *c).collect();
         overdue.sort_unstable();
         for call in overdue {
-            if let Some(exchange) = self.remove(call) {
+            let Some(exchange) = self.remove(call) else { continue };
+            let result = if exchange.asking.is_some() {
+                self.withdraw(&exchange);
+                exchange.unanswered()
+            } else {
                 self.outputs.push_back(Output::Cancel { call, arrival: exchange.arrival, silent: false });
-                let result = Ok(exchange.overdue());
-                self.answer(&exchange, result);
-            }
+                exchange.overdue()
+            };
+            self.answer(&exchange, result);
         }
     }
 
@@ -249,6 +333,8 @@ impl Connection {
         let mut calls: Vec<(CallId, Arrival)> = self.exchanges.drain().map(|(call, e)| (call, e.arrival)).collect();
         calls.sort_unstable();
         self.by_id.clear();
+        self.awaited.clear();
+        self.hearing = Hearing::default();
         self.batches.clear();
         self.outputs.clear();
         self.outputs.extend(calls.into_iter().map(|(call, arrival)| Output::Cancel { call, arrival, silent: true }));
@@ -321,7 +407,7 @@ impl Connection {
         match message {
             Message::Request(request) => self.handle_request(now, arrival, batched, request, mirror),
             Message::Notification(notification) => self.handle_notification(&notification),
-            Message::Response(_) => tracing::debug!("response to a request that was never sent"),
+            Message::Response(response) => self.handle_response(now.instant, response),
         }
     }
 
@@ -347,65 +433,105 @@ impl Connection {
                 return;
             }
         };
-        let step = self.dispatcher.dispatch(&admitted, self.session.as_ref(), &self.principal, mirror, now.unix);
-        match step {
+        let legacy = admitted.revision().era() == Era::Legacy;
+        if legacy && self.session.is_some() && admitted.method() != Method::Ping {
+            self.ready = true;
+        }
+        let context = Context {
+            session: self.session.as_ref().filter(|_| legacy),
+            principal: &self.principal,
+            mirror,
+            now: now.unix,
+            way_back: self.way_back || !legacy,
+        };
+        match self.dispatcher.dispatch(&admitted, &context) {
             Ok(Step::Reply(result)) => self.reply(arrival, batched, Some(id), Ok(result)),
             Ok(Step::Open(result, session)) => {
                 self.session = Some(session);
                 self.reply(arrival, batched, Some(id), Ok(result));
+                if self.way_back {
+                    self.outputs.push_back(Output::Hear);
+                }
             }
             Ok(Step::Invoke(invocation)) => {
-                let progress = admitted.meta().progress.clone();
-                self.invoke(now.instant, arrival, batched, id, progress, invocation);
+                let declared = invocation.operation.tool().and_then(|name| invocation.catalog.tool(name.as_str()));
+                let time = declared.and_then(|tool| tool.deadline).unwrap_or(self.deadline).min(DEADLINE_AT_MOST);
+                let arrived = Arrived {
+                    arrival,
+                    id,
+                    method: admitted.method(),
+                    batched,
+                    now: now.instant,
+                    time,
+                    progress: admitted.meta().progress.clone(),
+                    level: admitted.meta().level,
+                };
+                self.invoke(arrived, invocation);
+            }
+            Ok(Step::Listen(filter)) => self.listen(arrival, id, filter),
+            Ok(Step::Subscribe(uri)) => {
+                let result = self.hearing.subscribe(uri).map(|()| Bytes::from_static(b"{}"));
+                self.reply(arrival, batched, Some(id), result);
+            }
+            Ok(Step::Unsubscribe(uri)) => {
+                self.hearing.unsubscribe(&uri);
+                self.reply(arrival, batched, Some(id), Ok(Bytes::from_static(b"{}")));
+            }
+            Ok(Step::SetLevel(level)) => {
+                self.level = level;
+                self.reply(arrival, batched, Some(id), Ok(Bytes::from_static(b"{}")));
             }
             Err(fault) => self.reply(arrival, batched, Some(id), Err(fault)),
         }
     }
 
-    fn invoke(
-        &mut self,
-        now: Instant,
-        arrival: Arrival,
-        batched: bool,
-        id: RequestId,
-        progress: Option<RawJson>,
-        invocation: Box<Invocation>,
-    ) {
-        let declared = invocation.catalog.tool(invocation.tool.as_str()).and_then(|tool| tool.deadline);
-        let time = declared.unwrap_or(self.deadline).min(DEADLINE_AT_MOST);
-        let exchange = Exchange::new(Arrived { arrival, id: id.clone(), batched, now, time, progress }, &invocation);
+    fn invoke(&mut self, arrived: Arrived, invocation: Box<Invocation>) {
+        let (arrival, id, batched) = (arrived.arrival, arrived.id.clone(), arrived.batched);
+        let exchange = Exchange::new(arrived, &invocation);
         if self.exchanges.len() >= self.calls_at_most {
             let most = self.calls_at_most;
             let text = format!(
                 "{most} calls are in flight on this connection, which is the limit: wait for one to end, then call again"
             );
-            let result = Ok(exchange.failed(&Content::text(text)));
+            let result = exchange.failed(&Content::text(text));
             self.reply(arrival, batched, Some(id), result);
             return;
         }
-        self.calls += 1;
-        let call = CallId(self.calls);
-        let deadline = exchange.deadline;
         if let (true, Some(batch)) = (batched, self.batches.get_mut(&arrival)) {
             batch.open += 1;
         }
+        self.begin(exchange, invocation);
+    }
+
+    /// Hands a request to its backend, under a number of its own each time.
+    fn begin(&mut self, exchange: Exchange, invocation: Box<Invocation>) {
+        self.calls += 1;
+        let call = CallId(self.calls);
+        let deadline = exchange.deadline;
+        self.by_id.insert(exchange.id.clone(), InFlight::Call(call));
         self.exchanges.insert(call, exchange);
-        self.by_id.insert(id, call);
         self.outputs.push_back(Output::Invoke { call, invocation, deadline });
     }
 
     fn handle_notification(&mut self, notification: &Notification) {
         // Everything else a peer may tell us changes nothing here; unknown notifications are ignored in every revision.
-        if &*notification.method == "notifications/cancelled" {
-            self.handle_cancelled(&notification.params);
+        match &*notification.method {
+            "notifications/cancelled" => self.handle_cancelled(&notification.params),
+            "notifications/initialized" => self.ready |= self.session.is_some(),
+            _ => {}
         }
     }
 
     fn handle_cancelled(&mut self, params: &Params) {
         let Some(id) = params.get("requestId").and_then(RequestId::read) else { return };
-        let Some(call) = self.by_id.get(&id).copied() else { return };
+        let call = match self.by_id.get(&id).copied() {
+            None => return,
+            Some(InFlight::Listen) => return self.unlisten(&id),
+            Some(InFlight::Call(call)) => call,
+        };
         let Some(exchange) = self.remove(call) else { return };
         let arrival = exchange.arrival;
+        self.withdraw(&exchange);
         self.outputs.push_back(Output::Cancel { call, arrival, silent: !exchange.batched });
         if exchange.batched {
             if let Some(batch) = self.batches.get_mut(&arrival) {
@@ -418,6 +544,9 @@ impl Connection {
     fn remove(&mut self, call: CallId) -> Option<Exchange> {
         let exchange = self.exchanges.remove(&call)?;
         self.by_id.remove(&exchange.id);
+        for id in exchange.asking.iter().flat_map(Asking::ids) {
+            self.awaited.remove(id);
+        }
         Some(exchange)
     }
 

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
+use super::hub::{Hears, News};
 use super::{Engine, now};
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::{
@@ -52,6 +53,12 @@ pub(super) trait Sink: Send + Sync + 'static {
     fn open(&self, arrival: Arrival, route: Self::Route);
     fn answer(&self, arrival: Arrival, answer: Answer);
     fn notify(&self, arrival: Arrival, message: Bytes);
+    /// A request of ours in the course of `arrival`.
+    fn ask(&self, arrival: Arrival, message: Bytes);
+    /// A notification that belongs to no request.
+    fn announce(&self, message: Bytes);
+    /// The peer will fetch the answer to `arrival` later: its stream can be closed.
+    fn detach(&self, arrival: Arrival);
     /// Nothing will answer `arrival`: its request was cancelled.
     fn silence(&self, arrival: Arrival);
     /// The peer sends nothing but rubbish.
@@ -139,6 +146,13 @@ impl<S: Sink> Driver<S> {
         self.carry(machine);
     }
 
+    /// Ends every subscription, as the server is about to stop.
+    pub(super) fn drain(&self) {
+        let mut machine = self.lock();
+        machine.connection.handle_draining();
+        self.carry(machine);
+    }
+
     /// How many calls have not ended, cancelled ones included.
     pub(super) fn running(&self) -> usize {
         self.lock().running.len()
@@ -173,6 +187,14 @@ impl<S: Sink> Driver<S> {
                 Output::Reply { arrival, reply } => self.0.sink.answer(arrival, Answer::One(reply)),
                 Output::Batch { arrival, replies } => self.0.sink.answer(arrival, Answer::Many(replies)),
                 Output::Notify { arrival, message } => self.0.sink.notify(arrival, message),
+                Output::Ask { arrival, message } => self.0.sink.ask(arrival, message),
+                Output::Announce { message } => self.0.sink.announce(message),
+                Output::Detach { arrival } => self.0.sink.detach(arrival),
+                Output::Silence { arrival } => self.0.sink.silence(arrival),
+                Output::Hear => {
+                    let hearer: Arc<dyn Hears> = Arc::clone(&self.0) as _;
+                    self.0.engine.hub.register(&hearer);
+                }
                 Output::Cancel { call, arrival, silent } => {
                     if let Some(gone) = machine.running.get(&call) {
                         gone.set();
@@ -259,6 +281,26 @@ impl<S: Sink> Driver<S> {
     }
 }
 
+/// A connection that hears what is published. Told from outside, never under another connection's lock.
+impl<S: Sink> Hears for Inner<S> {
+    fn hear(self: Arc<Self>, news: &News) {
+        let driver = Driver(self);
+        let mut machine = driver.lock();
+        match news {
+            News::Published(changed) => machine.connection.handle_published(*changed),
+            News::Draining => machine.connection.handle_draining(),
+            News::Updated(uri) => machine.connection.handle_updated(uri),
+            News::Task { principal, task } => {
+                if machine.connection.principal() == principal {
+                    let catalog = driver.0.engine.dispatcher.catalog();
+                    machine.connection.handle_task(task, &catalog);
+                }
+            }
+        }
+        driver.carry(machine);
+    }
+}
+
 /// Polls a call; a panic in it becomes a defect with a number, under which the log has it.
 fn poll_caught(running: Pin<&mut (dyn Future<Output = Outcome> + Send)>, cx: &mut Context<'_>) -> Poll<Outcome> {
     std::panic::catch_unwind(AssertUnwindSafe(|| running.poll(cx))).unwrap_or_else(|_| {
@@ -277,6 +319,10 @@ struct FarEnd<S> {
 
 impl<S: Sink> Caller for FarEnd<S> {
     fn notify(&self, notice: Notice) {
+        if let Notice::Updated { uri } = &notice {
+            self.driver.0.engine.hub.updated(uri);
+            return;
+        }
         let mut machine = self.driver.lock();
         machine.connection.handle_notice(Instant::now(), self.call, notice);
         self.driver.carry(machine);

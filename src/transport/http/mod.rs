@@ -167,6 +167,7 @@ pub async fn serve(
     }
     drop(listener);
     drop(stages);
+    server.engine.hub.draining();
     server.sessions.end_streams();
     let _ = stage.send(Stage::Draining);
     if tokio::time::timeout(limits.drain, stage.closed()).await.is_err() {

@@ -195,7 +195,7 @@ impl Post<'_> {
             _ => Revision::ASSUMED_OVER_HTTP,
         };
         let engine = self.server.engine.clone();
-        let connection = engine.open(Principal::LOCAL).with_session(Session::assumed(revision));
+        let connection = engine.open(Principal::LOCAL).with_session(Session::assumed(revision)).one_way();
         self.once(connection, decoded).await
     }
 
@@ -212,7 +212,7 @@ impl Post<'_> {
         let engine = self.server.engine.clone();
         let connection = engine.open(Principal::LOCAL);
         if self.server.options.legacy != LegacyMode::Sessions {
-            return self.once(connection, decoded).await;
+            return self.once(connection.one_way(), decoded).await;
         }
         if !self.server.sessions.has_room() {
             return response::busy(id, "there is no room for another session: try again later");
@@ -376,6 +376,11 @@ impl Sink for Single {
     fn notify(&self, _: Arrival, message: Bytes) {
         self.0.notify(message);
     }
+    fn ask(&self, _: Arrival, message: Bytes) {
+        self.0.notify(message);
+    }
+    fn announce(&self, _: Bytes) {}
+    fn detach(&self, _: Arrival) {}
     fn silence(&self, _: Arrival) {
         self.0.end(Next::Silence);
     }

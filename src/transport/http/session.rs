@@ -73,6 +73,11 @@ impl Sink for Routes {
             outbox.notify(message);
         }
     }
+    fn ask(&self, arrival: Arrival, message: Bytes) {
+        self.notify(arrival, message);
+    }
+    fn announce(&self, _: Bytes) {}
+    fn detach(&self, _: Arrival) {}
     fn silence(&self, arrival: Arrival) {
         self.end(arrival, Next::Silence);
     }
@@ -218,12 +223,11 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::catalog::DEFAULT_DIGEST_KEY;
+
     use crate::protocol::invoke::BoxFuture;
     use crate::protocol::json::JsonLimits;
     use crate::protocol::{
-        CacheHints, Caller, Catalog, CatalogParts, Content, Decoded, Dispatcher, Identity, Invocation, Invoke, Limits,
-        Offer, Outcome,
+        Caller, Catalog, CatalogParts, Content, Decoded, Dispatcher, Invocation, Invoke, Limits, Outcome,
     };
     use crate::transport::Engine;
 
@@ -236,14 +240,7 @@ mod tests {
     }
 
     fn session() -> LegacySession {
-        let parts = CatalogParts {
-            identity: Identity { name: "test".into(), version: "1.0.0".into(), title: None },
-            instructions: None,
-            digest_key: DEFAULT_DIGEST_KEY.to_owned(),
-            cache: CacheHints::default(),
-            offer: Offer::Both,
-            tools: Vec::new(),
-        };
+        let parts = CatalogParts::new("test", "1.0.0");
         let catalog = Arc::new(Catalog::build(parts).unwrap());
         let dispatcher = Arc::new(Dispatcher::new(Arc::new(catalog), [0; 32]));
         let engine = Engine::new(dispatcher, Arc::new(Nothing), Limits::default());
