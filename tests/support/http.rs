@@ -470,7 +470,14 @@ impl Player for Http {
             Some(version) => Revision::parse(version).unwrap_or(Revision::NEWEST_LEGACY),
             None => Revision::ASSUMED_OVER_HTTP,
         };
-        Some(Exchange { body: request.body.clone(), revision: agreed.unwrap_or_else(named) })
+        let bodies = match &request.sid {
+            Some(sid) if request.body.is_empty() => {
+                let same = self.requests.iter().filter(|other| other.sid.as_ref() == Some(sid));
+                same.map(|other| other.body.clone()).collect()
+            }
+            _ => vec![request.body.clone()],
+        };
+        Some(Exchange { bodies, revision: agreed.unwrap_or_else(named) })
     }
 
     fn finish(&mut self) -> Result<Vec<Said>, String> {

@@ -13,7 +13,8 @@ use super::transcript::{Client, Said, Transcript, Way};
 
 /// The request of HTTP on whose response a message came.
 pub(crate) struct Exchange {
-    pub(crate) body: Vec<u8>,
+    /// Its body; if it has none, as a stream of a session that may be told late answers: those of the session's requests.
+    pub(crate) bodies: Vec<Vec<u8>>,
     /// The revision under which a message without a claim is served there.
     pub(crate) revision: Revision,
 }
@@ -120,8 +121,8 @@ impl Recorder {
     }
 
     fn heard_one(&mut self, message: &Value, batch: bool) {
-        if let Some(Exchange { body, revision }) = self.player.exchange() {
-            let mut asked = Asked::all(&body);
+        if let Some(Exchange { bodies, revision }) = self.player.exchange() {
+            let mut asked = bodies.iter().flat_map(|body| Asked::all(body)).collect();
             let (answered, revision) = placed(message, &mut asked, revision);
             return self.write(message, answered, revision, batch);
         }
