@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The tests. ./test.sh runs all steps below but `long`, in this order, and stops at the first failure.
 #
-#   ./test.sh [fmt] [clippy] [rust] [interop] [conformance] [long]
+#   ./test.sh [fmt] [clippy] [rust] [schema] [interop] [conformance] [long]
 #
 #   fmt          the code is formatted
 #   clippy       no lint warns
 #   rust         unit, machine, transcript and documentation tests
+#   schema       every message of the transcripts by the specification's JSON schemas
 #   interop      the official Python, TypeScript and Rust clients against the binary
 #   conformance  the official suite against the fixture server
 #   long         the Rust tests that are ignored by default
@@ -32,6 +33,10 @@ step_rust() {
   fi
 }
 
+step_schema() {
+  tests/schema/run.sh
+}
+
 step_interop() {
   cargo build --locked
   TOOL=greet ARGS='{"name":"Ærøskøbing 👋"}' \
@@ -50,7 +55,7 @@ step_long() {
   fi
 }
 
-[ $# -gt 0 ] || set -- fmt clippy rust interop conformance
+[ $# -gt 0 ] || set -- fmt clippy rust schema interop conformance
 for step; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done

@@ -4,5 +4,6 @@ pub(crate) mod http;
 pub(crate) mod lines;
 pub(crate) mod memory;
 pub(crate) mod play;
+pub(crate) mod record;
 pub(crate) mod transcript;
 pub(crate) mod world;
