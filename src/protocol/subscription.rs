@@ -29,7 +29,7 @@ impl Changed {
         let differs = |list| !old.same_list(new, list);
         Self {
             tools: differs(List::Tools),
-            resources: differs(List::Resources) || differs(List::Templates),
+            resources: differs(List::Resources) || differs(List::Templates) || differs(List::Skills),
             prompts: differs(List::Prompts),
         }
     }
@@ -119,7 +119,7 @@ impl Filter {
             resources: catalog.has_resources(),
             prompts: !catalog.prompts().is_empty(),
         });
-        self.uris.retain(|uri| uri.len() <= SUBSCRIBED_URI_BYTES && catalog.find(uri).is_some());
+        self.uris.retain(|uri| uri.len() <= SUBSCRIBED_URI_BYTES && catalog.names(uri));
         self
     }
 

@@ -125,7 +125,7 @@ fn annotations(tool: &ToolEntry<'_>) -> Annotations {
 fn finding(error: CatalogError, file: &SurfaceFile<'_>) -> Finding {
     let tool = match error.place {
         Place::Tool(index) => file.tools.get(index),
-        Place::Catalog | Place::Resource(_) | Place::Template(_) | Place::Prompt(_) => None,
+        Place::Catalog | Place::Resource(_) | Place::Template(_) | Place::Prompt(_) | Place::Skill(_) => None,
     };
     let of_file = || file.digest_key.as_ref().map_or(Span::START, |key| key.span);
     Finding {
