@@ -205,9 +205,10 @@ impl Catalog {
         self.encoded.of_revision(revision).digest
     }
 
-    /// Whether another catalog lists the same.
+    /// Whether another catalog lists the same, to peers of every revision.
     pub fn same_list(&self, other: &Self, list: List) -> bool {
-        Revision::ALL.into_iter().all(|r| self.list_digest(list, r) == other.list_digest(list, r))
+        let definitions = |catalog: &Self, revision| catalog.encoded.of_revision(revision).list(list).definitions;
+        Revision::ALL.into_iter().all(|revision| definitions(self, revision) == definitions(other, revision))
     }
 
     /// The digest of a whole list, its other members included.
