@@ -9,7 +9,9 @@ mod encoded;
 mod parts;
 mod tool;
 
+use std::any::Any;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -82,6 +84,7 @@ pub struct Catalog {
     logging: bool,
     task_list: bool,
     encoded: Encoded,
+    behind: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Catalog {
@@ -119,7 +122,21 @@ impl Catalog {
             logging: parts.logging,
             task_list: parts.task_list,
             encoded,
+            behind: None,
         })
+    }
+
+    /// The same catalog with what carries out its calls: published together, dropped when the last call on it ends.
+    /// It must not hold the catalog.
+    #[must_use]
+    pub fn with_behind<T: Any + Send + Sync>(mut self, behind: T) -> Self {
+        self.behind = Some(Arc::new(behind));
+        self
+    }
+
+    /// What is behind it, if it is a `T`.
+    pub fn behind<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        Arc::clone(self.behind.as_ref()?).downcast().ok()
     }
 
     /// The tool of that name.
