@@ -103,6 +103,25 @@ pub enum Output {
         /// Whether nothing will answer the arrival any more.
         silent: bool,
     },
+    /// Ask the client something in the course of a request that is not answered yet: one encoded request of ours.
+    Ask {
+        /// What it is about.
+        arrival: Arrival,
+        /// One encoded request.
+        message: Bytes,
+    },
+    /// Tell a legacy peer something that belongs to no request.
+    Announce {
+        /// One encoded notification.
+        message: Bytes,
+    },
+    /// Close the response stream of a request whose answer the peer will fetch later by resuming (2025-11-25 basic/transports, polling).
+    Detach {
+        /// What it is about.
+        arrival: Arrival,
+    },
+    /// From now on this connection wants to hear what is published.
+    Hear,
     /// The peer sends nothing but rubbish: end the connection. Nothing that arrives after this is served.
     Overrun,
 }
@@ -179,6 +198,11 @@ impl Connection {
     /// Whether what arrives is read no more, and so answered by nothing.
     pub fn is_deaf(&self) -> bool {
         self.deaf
+    }
+
+    /// Whether a request of ours under this id waits for the peer's response.
+    pub fn awaits(&self, _id: &RequestId) -> bool {
+        false
     }
 
     /// How many calls are in flight.

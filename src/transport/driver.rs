@@ -52,6 +52,12 @@ pub(super) trait Sink: Send + Sync + 'static {
     fn open(&self, arrival: Arrival, route: Self::Route);
     fn answer(&self, arrival: Arrival, answer: Answer);
     fn notify(&self, arrival: Arrival, message: Bytes);
+    /// A request of ours in the course of `arrival`.
+    fn ask(&self, arrival: Arrival, message: Bytes);
+    /// A notification that belongs to no request.
+    fn announce(&self, message: Bytes);
+    /// The peer will fetch the answer to `arrival` later: its stream can be closed.
+    fn detach(&self, arrival: Arrival);
     /// Nothing will answer `arrival`: its request was cancelled.
     fn silence(&self, arrival: Arrival);
     /// The peer sends nothing but rubbish.
@@ -173,6 +179,10 @@ impl<S: Sink> Driver<S> {
                 Output::Reply { arrival, reply } => self.0.sink.answer(arrival, Answer::One(reply)),
                 Output::Batch { arrival, replies } => self.0.sink.answer(arrival, Answer::Many(replies)),
                 Output::Notify { arrival, message } => self.0.sink.notify(arrival, message),
+                Output::Ask { arrival, message } => self.0.sink.ask(arrival, message),
+                Output::Announce { message } => self.0.sink.announce(message),
+                Output::Detach { arrival } => self.0.sink.detach(arrival),
+                Output::Hear => {}
                 Output::Cancel { call, arrival, silent } => {
                     if let Some(gone) = machine.running.get(&call) {
                         gone.set();

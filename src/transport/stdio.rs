@@ -209,6 +209,15 @@ impl Sink for Lane {
             self.outgoing.push(&message);
         }
     }
+    fn ask(&self, _: Arrival, message: Bytes) {
+        self.outgoing.push(&message);
+    }
+    fn announce(&self, message: Bytes) {
+        if !self.outgoing.is_full() {
+            self.outgoing.push(&message);
+        }
+    }
+    fn detach(&self, _: Arrival) {}
     fn silence(&self, _: Arrival) {}
     fn overrun(&self) {
         tracing::warn!("the peer sends nothing but unreadable lines; its connection ends");

@@ -104,7 +104,11 @@ impl Memory {
             moved = true;
             match output {
                 Output::Reply { reply, .. } => self.say(&reply.encode()),
-                Output::Notify { message, .. } => self.say(&message),
+                Output::Notify { message, .. } | Output::Ask { message, .. } | Output::Announce { message } => {
+                    self.say(&message);
+                }
+                // There is no stream to close, and nothing is published here.
+                Output::Detach { .. } | Output::Hear => {}
                 Output::Batch { replies, .. } if replies.is_empty() => {}
                 Output::Batch { replies, .. } => self.say(&[&b"["[..], &replies.join(&b","[..]), b"]"].concat()),
                 Output::Cancel { call, .. } => {

@@ -345,7 +345,7 @@ impl World {
                 let call = self.calls.iter().position(|c| c.name == name).ok_or("an unknown call is cancelled")?;
                 Seen::Cancel { arrival, call, silent }
             }
-            Output::Overrun => return Err("an overrun".to_owned()),
+            unmodelled => return Err(format!("{unmodelled:?}")),
         })
     }
 

@@ -376,6 +376,10 @@ impl Sink for Single {
     fn notify(&self, _: Arrival, message: Bytes) {
         self.0.notify(message);
     }
+    /// A response could not find its way back to one request without a session.
+    fn ask(&self, _: Arrival, _: Bytes) {}
+    fn announce(&self, _: Bytes) {}
+    fn detach(&self, _: Arrival) {}
     fn silence(&self, _: Arrival) {
         self.0.end(Next::Silence);
     }

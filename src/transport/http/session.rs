@@ -73,6 +73,11 @@ impl Sink for Routes {
             outbox.notify(message);
         }
     }
+    fn ask(&self, arrival: Arrival, message: Bytes) {
+        self.notify(arrival, message);
+    }
+    fn announce(&self, _: Bytes) {}
+    fn detach(&self, _: Arrival) {}
     fn silence(&self, arrival: Arrival) {
         self.end(arrival, Next::Silence);
     }
