@@ -128,6 +128,9 @@ pub struct Rules {
     pub input_required: bool,
     /// What a closed HTTP response means.
     pub on_disconnect: OnDisconnect,
+    /// Whether event streams begin with an event without a message, and may be closed before their answer
+    /// (2025-11-25 basic/transports, Sending Messages to the Server). Earlier clients may read that event as JSON.
+    pub polling: bool,
     /// The methods a peer of this revision may call.
     pub methods: &'static [Method],
 }
@@ -148,6 +151,7 @@ static V2024_11_05: Rules = Rules {
     any_output_root: false,
     input_required: false,
     on_disconnect: OnDisconnect::Continue,
+    polling: false,
     methods: LEGACY_METHODS,
 };
 
@@ -165,6 +169,7 @@ static V2025_03_26: Rules = Rules {
     any_output_root: false,
     input_required: false,
     on_disconnect: OnDisconnect::Continue,
+    polling: false,
     methods: LEGACY_METHODS,
 };
 
@@ -182,6 +187,7 @@ static V2025_06_18: Rules = Rules {
     any_output_root: false,
     input_required: false,
     on_disconnect: OnDisconnect::Continue,
+    polling: false,
     methods: LEGACY_METHODS,
 };
 
@@ -199,6 +205,7 @@ static V2025_11_25: Rules = Rules {
     any_output_root: false,
     input_required: false,
     on_disconnect: OnDisconnect::Continue,
+    polling: true,
     methods: LEGACY_METHODS,
 };
 
@@ -216,6 +223,7 @@ static V2026_07_28: Rules = Rules {
     any_output_root: true,
     input_required: true,
     on_disconnect: OnDisconnect::Cancel,
+    polling: false,
     methods: &[Method::Discover, Method::ToolsList, Method::ToolsCall],
 };
 

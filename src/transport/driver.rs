@@ -19,7 +19,8 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 use super::{Engine, now};
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::{
-    Arrival, CallId, Caller, Connection, Content, Decoded, Invocation, Mirror, Notice, Outcome, Output, Reply,
+    Arrival, CallId, Caller, Connection, Content, Decoded, Invocation, Message, Mirror, Notice, Outcome, Output, Reply,
+    Response,
 };
 
 /// How long a call may take to end once its caller is gone: longer than stopping a child process takes.
@@ -136,6 +137,17 @@ impl<S: Sink> Driver<S> {
         }
         self.carry(machine);
         arrival
+    }
+
+    /// Feeds a response if a request of ours waits for it; false if none does.
+    pub(super) fn deliver_response(&self, response: Response) -> bool {
+        let mut machine = self.lock();
+        if !response.id.as_ref().is_some_and(|id| machine.connection.awaits(id)) {
+            return false;
+        }
+        machine.connection.handle_message(now(), Decoded::One(Ok(Message::Response(response))), None);
+        self.carry(machine);
+        true
     }
 
     /// The peer is gone: calls are cancelled, nothing more reaches the sink.

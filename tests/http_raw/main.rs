@@ -18,6 +18,7 @@ mod bytes;
 mod guard;
 mod limits;
 mod mirror;
+mod resume;
 mod rows;
 mod sessions;
 mod stop;

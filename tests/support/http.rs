@@ -35,6 +35,16 @@ pub(crate) struct Http {
     current: Option<usize>,
     sid: Option<String>,
     agreed: Option<Revision>,
+    /// The ids of the events that came, in order.
+    events: Vec<String>,
+}
+
+/// What the events of a response must have.
+#[derive(Debug, Clone, Copy)]
+struct Numbering {
+    ids: bool,
+    /// An event without a message goes before all others.
+    primed: bool,
 }
 
 /// One request that was sent.
@@ -53,7 +63,10 @@ struct Request {
 #[derive(Debug)]
 enum Event {
     Head(SaidHead),
-    Message(String),
+    /// A message, and the id of its event.
+    Message(String, Option<String>),
+    /// An event without a message: its id.
+    Blank(String),
     /// The response is over; or how it broke.
     End(Result<(), String>),
 }
@@ -92,6 +105,7 @@ impl Http {
             current: None,
             sid: None,
             agreed: None,
+            events: Vec::new(),
         }
     }
 
@@ -173,7 +187,12 @@ impl Http {
     fn send(&mut self, request: &HttpRequest, implied: bool, claimed: bool) -> Result<usize, String> {
         let target = request.target.as_deref().unwrap_or("/mcp");
         let mut bytes = format!("{} {target} HTTP/1.1\r\n", request.verb).into_bytes();
-        for (name, value) in self.headers(request) {
+        let headers = self.headers(request);
+        let has = |header: &str| headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(header));
+        let ids = has("Mcp-Session-Id") && !claimed;
+        let polling = self.agreed.is_some_and(|revision| revision.rules().polling);
+        let numbering = Numbering { ids, primed: ids && polling && !has("Last-Event-ID") };
+        for (name, value) in headers {
             bytes.extend_from_slice(name.as_bytes());
             bytes.extend_from_slice(b": ");
             bytes.extend_from_slice(&unescape_header(&value, &self.address));
@@ -190,7 +209,7 @@ impl Http {
         let head_only = request.verb == "HEAD";
         std::thread::spawn(move || {
             let mut tell_one = |event| drop(tell.send((index, event)));
-            let outcome = read_response(BufReader::new(reader), head_only, &mut tell_one);
+            let outcome = read_response(BufReader::new(reader), head_only, numbering, &mut tell_one);
             tell_one(Event::End(outcome));
         });
         self.requests.push(Request { stream, implied, claimed, status: 0, over: false, left_open: false });
@@ -220,7 +239,9 @@ impl Http {
                     self.sid = Some(sid.to_owned());
                 }
             }
-            Event::Message(text) => {
+            Event::Blank(id) => self.events.push(id.clone()),
+            Event::Message(text, id) => {
+                self.events.extend(id.clone());
                 let value: Value = serde_json::from_str(text).unwrap_or_default();
                 if let Some(agreed) = value["result"]["protocolVersion"].as_str() {
                     self.agreed = Revision::parse(agreed).ok();
@@ -239,8 +260,8 @@ impl Http {
             self.note(index, &event);
             let said = match event {
                 event if self.requests[index].implied => self.implied_event(index, event),
-                Event::Message(text) => Some(Said::Message(text)),
-                Event::Head(_) | Event::End(_) => None,
+                Event::Message(text, _) => Some(Said::Message(text)),
+                Event::Head(_) | Event::Blank(_) | Event::End(_) => None,
             };
             self.unexpected.extend(said);
         }
@@ -251,8 +272,8 @@ impl Http {
     fn implied_event(&mut self, index: usize, event: Event) -> Option<Said> {
         let request = &self.requests[index];
         match event {
-            Event::Head(_) => None,
-            Event::Message(text) => {
+            Event::Head(_) | Event::Blank(_) => None,
+            Event::Message(text, _) => {
                 let value: Value = serde_json::from_str(&text).unwrap_or_default();
                 let expected = if value.get("method").is_some() { 200 } else { status_of(&value, request.claimed) };
                 if request.status == expected {
@@ -295,7 +316,12 @@ fn unescape_header(value: &str, address: &SocketAddr) -> Vec<u8> {
     out
 }
 
-fn read_response(mut input: BufReader<TcpStream>, head_only: bool, tell: &mut dyn FnMut(Event)) -> Result<(), String> {
+fn read_response(
+    mut input: BufReader<TcpStream>,
+    head_only: bool,
+    mut numbering: Numbering,
+    tell: &mut dyn FnMut(Event),
+) -> Result<(), String> {
     let broken = |error: std::io::Error| error.to_string();
     let mut line = String::new();
     input.read_line(&mut line).map_err(broken)?;
@@ -329,32 +355,46 @@ fn read_response(mut input: BufReader<TcpStream>, head_only: bool, tell: &mut dy
         ended = length == 0;
         text.push_str(std::str::from_utf8(&chunk[..length]).map_err(|e| e.to_string())?);
         if stream {
-            tell_events(&mut text, tell)?;
+            tell_events(&mut text, &mut numbering, tell)?;
         }
     }
     if stream {
-        tell_events(&mut text, tell)?;
+        tell_events(&mut text, &mut numbering, tell)?;
         return if text.is_empty() { Ok(()) } else { Err(format!("half an event: {text:?}")) };
     }
     if !text.is_empty() {
-        tell(Event::Message(text));
+        tell(Event::Message(text, None));
     }
     Ok(())
 }
 
-fn tell_events(text: &mut String, tell: &mut dyn FnMut(Event)) -> Result<(), String> {
+/// An event that asks the client to come back later counts as the message `"retry"`.
+fn tell_events(text: &mut String, numbering: &mut Numbering, tell: &mut dyn FnMut(Event)) -> Result<(), String> {
     while let Some(end) = text.find("\n\n") {
         let event: String = text.drain(..end + 2).collect();
-        let mut data = None;
-        for line in event.trim_end().lines() {
+        if event.starts_with(':') {
+            continue;
+        }
+        let (mut data, mut id, mut retry) = (None, None, false);
+        for line in event.trim_end_matches('\n').lines() {
             match line.split_once(": ") {
                 Some(("data", value)) if data.is_none() => data = Some(value.to_owned()),
-                Some(("event", "message")) | Some(("", _)) => {}
+                Some(("id", value)) if id.is_none() => id = Some(value.to_owned()),
+                Some(("retry", _)) => retry = true,
+                Some(("event", "message")) => {}
                 _ => return Err(format!("an unexpected line in an event: {line:?}")),
             }
         }
-        if let Some(data) = data {
-            tell(Event::Message(data));
+        if id.is_some() != numbering.ids {
+            return Err(format!("an event must have an id in a session, and nowhere else: {event:?}"));
+        }
+        let primes = std::mem::take(&mut numbering.primed);
+        match (data, id) {
+            (Some(data), Some(id)) if primes && data.is_empty() && !retry => tell(Event::Blank(id)),
+            _ if primes => return Err(format!("the stream begins with {event:?}")),
+            (Some(data), id) if retry && data.is_empty() => tell(Event::Message("\"retry\"".to_owned(), id)),
+            (Some(data), id) if !data.is_empty() => tell(Event::Message(data, id)),
+            _ => return Err(format!("an event without a message: {event:?}")),
         }
     }
     Ok(())
@@ -387,6 +427,10 @@ impl Player for Http {
                 let mut request = request.clone();
                 for (_, value) in &mut request.headers {
                     *value = value.replace("$(sid)", self.sid.as_deref().unwrap_or("(none)"));
+                    // The id of the latest event, or of one so many before it.
+                    for (before, id) in self.events.iter().rev().enumerate() {
+                        *value = value.replace(&format!("$(event-{before})"), id);
+                    }
                 }
                 self.current = Some(self.send(&request, false, request.modern)?);
                 Ok(())
@@ -405,22 +449,15 @@ impl Player for Http {
     }
 
     fn listen(&mut self, patience: Duration) -> Said {
-        if let Some(current) = self.current {
-            let Some((_, event)) = self.next(Some(current), patience) else { return Said::Nothing };
-            self.note(current, &event);
-            return match event {
-                Event::Head(head) => Said::Head(head),
-                Event::Message(text) => Said::Message(text),
-                Event::End(Ok(())) => Said::End,
-                Event::End(Err(problem)) => Said::Message(format!("(the response broke) {problem}")),
-            };
-        }
-        while let Some((index, event)) = self.next(None, patience) {
+        while let Some((index, event)) = self.next(self.current, patience) {
             self.note(index, &event);
-            let said = match event {
-                event if self.requests[index].implied => self.implied_event(index, event),
-                Event::Message(text) => Some(Said::Message(text)),
-                Event::Head(_) | Event::End(_) => None,
+            let said = match (self.current, event) {
+                (None, event) if self.requests[index].implied => self.implied_event(index, event),
+                (_, Event::Message(text, _)) => Some(Said::Message(text)),
+                (None, Event::Head(_) | Event::End(_)) | (_, Event::Blank(_)) => None,
+                (Some(_), Event::Head(head)) => Some(Said::Head(head)),
+                (Some(_), Event::End(Ok(()))) => Some(Said::End),
+                (Some(_), Event::End(Err(problem))) => Some(Said::Message(format!("(the response broke) {problem}"))),
             };
             if let Some(said) = said {
                 return said;
@@ -452,7 +489,7 @@ impl Player for Http {
             }
         }
         while let Ok((index, event)) = self.told.try_recv() {
-            if let (false, Event::Message(text)) = (self.requests[index].over, event) {
+            if let (false, Event::Message(text, _)) = (self.requests[index].over, event) {
                 rest.push(Said::Message(text));
             }
         }

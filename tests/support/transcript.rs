@@ -401,6 +401,7 @@ fn header_name(name: &str) -> String {
         "sid" => "Mcp-Session-Id",
         "method" => "Mcp-Method",
         "name" => "Mcp-Name",
+        "last" => "Last-Event-ID",
         other => other,
     }
     .to_owned()
