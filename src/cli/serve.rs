@@ -38,6 +38,9 @@ pub(crate) struct Serve {
     /// How legacy clients are served over HTTP; off serves them nowhere
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     legacy: Legacy,
+    /// Serve the transport before Streamable HTTP too, at /sse (HTTP+SSE, deprecated), for clients that know no other
+    #[arg(long, requires = "http")]
+    sse: bool,
     /// A Host header to accept beyond the listener's own, with its port (repeatable)
     #[arg(long, value_name = "HOST:PORT")]
     allow_host: Vec<String>,
@@ -82,6 +85,11 @@ impl Serve {
                 return exit::usage();
             }
         };
+        if self.sse && self.legacy == Legacy::Off {
+            let remedy = "leave out --sse, or choose --legacy sessions";
+            show::error("--sse serves legacy clients, whom --legacy off refuses", remedy);
+            return exit::usage();
+        }
         let _logging = logging::start(self.log_format);
         let offer = if self.legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
         let mut limits = Limits::default();
@@ -102,10 +110,15 @@ impl Serve {
                 return exit::listen();
             }
         };
-        let options =
-            Options { legacy: self.legacy.into(), allow_hosts: self.allow_host, allow_origins: self.allow_origin };
+        let options = Options {
+            legacy: self.legacy.into(),
+            sse: self.sse,
+            allow_hosts: self.allow_host,
+            allow_origins: self.allow_origin,
+        };
         let over_stdio = self.stdio || address.is_none();
         shown.json = self.json;
+        shown.sse = self.sse;
         let served = runtime.block_on(serve(engine, &shown, address, options, over_stdio));
         // A read of standard input may block for ever; it holds nothing that matters now.
         runtime.shutdown_background();
@@ -144,18 +157,22 @@ struct Shown {
     version: String,
     tools: usize,
     digest: String,
+    sse: bool,
     json: bool,
 }
 
 impl Shown {
     fn line(&self, bound: Option<SocketAddr>) -> String {
-        let Self { name, version, tools, digest, json } = self;
+        let Self { name, version, tools, digest, sse, json } = self;
         let url = bound.map(|bound| format!("http://{bound}/mcp"));
+        let sse = bound.filter(|_| *sse).map(|bound| format!("http://{bound}/sse"));
         if *json {
-            let line = json!({ "surface": name, "version": version, "tools": tools, "digest": digest, "url": url });
+            let line = json!({
+                "surface": name, "version": version, "tools": tools, "digest": digest, "url": url, "sse": sse,
+            });
             return format!("{line}\n");
         }
-        let listening = url.map(|url| format!("listening on {url}\n")).unwrap_or_default();
+        let listening: String = url.into_iter().chain(sse).map(|url| format!("listening on {url}\n")).collect();
         format!("{name} {version}, {}, {digest}\n{listening}", show::count(*tools, "tool"))
     }
 }
@@ -172,6 +189,7 @@ fn build(path: &Path, offer: Offer, limits: Limits) -> Result<(Engine, Shown), E
         version: version.to_string(),
         tools: catalog.tools().len(),
         digest: digest.to_string(),
+        sse: false,
         json: false,
     };
     let mut key = [0; 32];

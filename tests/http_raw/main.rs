@@ -21,6 +21,7 @@ mod mirror;
 mod resume;
 mod rows;
 mod sessions;
+mod sse;
 mod stop;
 mod streams;
 mod wire;

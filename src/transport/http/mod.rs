@@ -15,6 +15,7 @@ mod response;
 mod session;
 mod single;
 mod socket;
+mod sse;
 mod status;
 mod streams;
 
@@ -40,6 +41,7 @@ use self::post::{Bodiless, Sid};
 use self::replay::Room;
 use self::session::{Places, Sessions};
 use self::socket::{Serving, Socket, Turn};
+use self::sse::Lanes;
 use super::{Engine, STOP_TIME, ServeError};
 use crate::protocol::{Offer, Principal};
 
@@ -69,6 +71,8 @@ pub enum LegacyMode {
 pub struct Options {
     /// How legacy clients are served, if the catalog's offer has them served.
     pub legacy: LegacyMode,
+    /// Whether HTTP+SSE is served beside the endpoint, to the same legacy clients.
+    pub sse: bool,
     /// Values of `Host` beyond the listener's own, exact.
     pub allow_hosts: Vec<String>,
     /// Values of `Origin` beyond the listener's own, exact; only these get cross-origin headers.
@@ -95,6 +99,8 @@ struct Server {
     options: Options,
     allowed: Allowed,
     sessions: Sessions,
+    /// The streams of HTTP+SSE.
+    lanes: Arc<Lanes>,
     /// Sessions of every transport on this listener.
     places: Places,
     /// Room for what can be replayed to clients that lost their connection.
@@ -116,6 +122,7 @@ impl Server {
     fn end_calls(&self) {
         self.ending.send_replace(true);
         self.sessions.end_all();
+        self.lanes.end_all();
     }
 
     fn offer(&self) -> Offer {
@@ -136,8 +143,10 @@ pub async fn serve(
     let offer = engine.dispatcher.catalog().offer();
     let verbs = Server::verbs(offer, options.legacy);
     let server = Arc::new(Server {
-        allowed: Allowed::on_loopback(address, &options.allow_hosts, &options.allow_origins, verbs),
+        allowed: Allowed::on_loopback(address, &options.allow_hosts, &options.allow_origins, verbs)
+            .with_sse(options.sse && offer == Offer::Both),
         sessions: Sessions::new(limits.session_idle),
+        lanes: Arc::default(),
         places: Places::new(limits.sessions),
         replay: Room::new(limits.replay),
         budget: Budget::new(limits.bodies),
@@ -180,6 +189,7 @@ pub async fn serve(
     drop(listener);
     drop(stages);
     server.sessions.end_streams();
+    server.lanes.end_idle();
     let _ = stage.send(Stage::Draining);
     if tokio::time::timeout(limits.drain, stage.closed()).await.is_err() {
         server.end_calls();
@@ -237,9 +247,17 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serv
     let mut response = match guard::judge(&parts, &server.allowed, server.engine.limits.message) {
         Err(refusal) => refused(&refusal),
         Ok(Passed::Health) => response::json(StatusCode::OK, "\"ok\"".into()),
-        Ok(Passed::Preflight) => preflight(server.allowed.verbs(), &parts),
+        Ok(Passed::Preflight(verbs)) => preflight(verbs, &parts),
         Ok(Passed::Get) => get(server, &parts, serving),
         Ok(Passed::Delete) => delete(server, &parts),
+        Ok(Passed::SseStream) => sse::open(server, &parts, serving),
+        Ok(Passed::SseMessage) => match sse::find(server, &parts) {
+            Err(refused) => close(*refused, serving),
+            Ok(lane) => match body::read(body, &server.engine.limits, &server.budget).await {
+                Ok(body) => sse::deliver(server, &lane, &body),
+                Err(refusal) => refused(&refusal),
+            },
+        },
         Ok(Passed::Post(accepted)) => match body::read(body, &server.engine.limits, &server.budget).await {
             Ok(body) => post::serve(server, &parts, accepted, body, serving.peer()).await,
             Err(refusal) => refused(&refusal),
