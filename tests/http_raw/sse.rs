@@ -114,7 +114,9 @@ fn an_unknown_token_is_404_and_tells_nothing() {
     let lane = Lane::opened(&server);
     let session = server.session(NEWEST_LEGACY);
     let token = lane.target.split_once('=').unwrap().1;
-    let near = format!("{}{}", &token[..31], if token.ends_with('0') { '1' } else { '0' });
+    let mut near = token.to_owned();
+    let last = near.pop();
+    near.push(if last == Some('0') { '1' } else { '0' });
     let ping = common::legacy(&1.into(), "ping", &json!({}));
     let mut bodies = Vec::new();
     for query in
@@ -310,7 +312,7 @@ fn rubbish_without_end_ends_the_stream() {
         assert_eq!(client.response().status, 400);
     }
     while lane.client.event().is_some() {}
-    assert_eq!(Lane::opened(&server).client.has_answer(), false, "others are served");
+    Lane::opened(&server);
 }
 
 #[test]

@@ -1,30 +1,22 @@
-//! Plays over HTTP: each request on a socket of its own, written and read byte by byte, no client library.
+//! Plays over Streamable HTTP: each request on a socket of its own, written and read byte by byte, no client library.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
-use twodoor::protocol::{Arguments, Catalog, Limits, Offer, RawJson, Revision};
-use twodoor::transport::http::{self, LegacyMode, Options};
-use twodoor::transport::{Engine, ServeError};
+use twodoor::protocol::{Arguments, RawJson, Revision};
 
 use super::play::Player;
+use super::served::Served;
 use super::transcript::{Act, Client, HttpRequest, Legacy, Said, SaidHead, Transcript};
-use super::world::{self, PATIENCE, World};
+use super::world::PATIENCE;
 
 pub(crate) struct Http {
-    address: SocketAddr,
-    world: Arc<World>,
-    catalog: Arc<Catalog>,
-    runtime: Handle,
-    stop: Option<oneshot::Sender<()>>,
-    served: Option<tokio::task::JoinHandle<Result<(), ServeError>>>,
+    served: Served,
     tell: Sender<(usize, Event)>,
     told: Receiver<(usize, Event)>,
     waiting: VecDeque<(usize, Event)>,
@@ -41,10 +33,12 @@ pub(crate) struct Http {
 
 /// What the events of a response must have.
 #[derive(Debug, Clone, Copy)]
-struct Numbering {
-    ids: bool,
+pub(super) struct Numbering {
+    pub(super) ids: bool,
     /// An event without a message goes before all others.
-    primed: bool,
+    pub(super) primed: bool,
+    /// An event that says where to post goes before all others; it counts as a message.
+    pub(super) endpoint: bool,
 }
 
 /// One request that was sent.
@@ -61,7 +55,7 @@ struct Request {
 }
 
 #[derive(Debug)]
-enum Event {
+pub(super) enum Event {
     Head(SaidHead),
     /// A message, and the id of its event.
     Message(String, Option<String>),
@@ -73,30 +67,9 @@ enum Event {
 
 impl Http {
     pub(crate) fn open(transcript: &Transcript, legacy: Legacy, runtime: &Handle) -> Self {
-        let offer = if legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
-        let world = World::new();
-        let catalog = world::catalog(offer, transcript.divergent);
-        let engine = Engine::new(world::dispatcher(&catalog), Arc::<World>::clone(&world), Limits::default());
-        let legacy = match legacy {
-            Legacy::Sessions | Legacy::Off => LegacyMode::Sessions,
-            Legacy::Stateless => LegacyMode::Stateless,
-        };
-        let listener = runtime.block_on(http::listen(SocketAddr::from(([127, 0, 0, 1], 0)))).unwrap();
-        let address = listener.local_addr().unwrap();
-        let (stop, stopped) = oneshot::channel();
-        let options = Options { legacy, ..Options::default() };
-        let stopped = async move {
-            let _ = stopped.await;
-        };
-        let served = runtime.spawn(http::serve(engine, listener, options, stopped));
         let (tell, told) = channel();
         Self {
-            address,
-            world,
-            catalog,
-            runtime: runtime.clone(),
-            stop: Some(stop),
-            served: Some(served),
+            served: Served::start(transcript, legacy, runtime),
             tell,
             told,
             waiting: VecDeque::new(),
@@ -132,7 +105,7 @@ impl Http {
     fn headers(&self, request: &HttpRequest) -> Vec<(String, String)> {
         let mut headers = BTreeMap::new();
         let mut set = |name: &str, value: String| headers.insert(name.to_ascii_lowercase(), (name.to_owned(), value));
-        set("Host", self.address.to_string());
+        set("Host", self.served.address.to_string());
         if let Some(body) = &request.body {
             set("Content-Type", "application/json".to_owned());
             set("Content-Length", body.len().to_string());
@@ -163,7 +136,9 @@ impl Http {
             if let (Some("tools/call"), Some(name)) = (body["method"].as_str(), body["params"]["name"].as_str()) {
                 set("Mcp-Name", twodoor::protocol::headers::encode(name));
                 let arguments = body["params"].get("arguments").map(|a| RawJson::encode(&a));
-                if let (Some(tool), Some(arguments)) = (self.catalog.tool(name), arguments.and_then(Arguments::new)) {
+                if let (Some(tool), Some(arguments)) =
+                    (self.served.catalog.tool(name), arguments.and_then(Arguments::new))
+                {
                     for (name, value) in tool.headers.headers(&arguments) {
                         set(&name, value);
                     }
@@ -191,16 +166,16 @@ impl Http {
         let has = |header: &str| headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(header));
         let ids = has("Mcp-Session-Id") && !claimed;
         let polling = self.agreed.is_some_and(|revision| revision.rules().polling);
-        let numbering = Numbering { ids, primed: ids && polling && !has("Last-Event-ID") };
+        let numbering = Numbering { ids, primed: ids && polling && !has("Last-Event-ID"), endpoint: false };
         for (name, value) in headers {
             bytes.extend_from_slice(name.as_bytes());
             bytes.extend_from_slice(b": ");
-            bytes.extend_from_slice(&unescape_header(&value, &self.address));
+            bytes.extend_from_slice(&unescape_header(&value, &self.served.address));
             bytes.extend_from_slice(b"\r\n");
         }
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(request.body.as_deref().unwrap_or_default());
-        let mut stream = TcpStream::connect(self.address).map_err(|e| format!("cannot connect: {e}"))?;
+        let mut stream = TcpStream::connect(self.served.address).map_err(|e| format!("cannot connect: {e}"))?;
         // A server that refuses by the head alone may have closed before the body is written.
         let _ = stream.write_all(&bytes);
         let index = self.requests.len();
@@ -316,7 +291,7 @@ fn unescape_header(value: &str, address: &SocketAddr) -> Vec<u8> {
     out
 }
 
-fn read_response(
+pub(super) fn read_response(
     mut input: BufReader<TcpStream>,
     head_only: bool,
     mut numbering: Numbering,
@@ -381,7 +356,8 @@ fn tell_events(text: &mut String, numbering: &mut Numbering, tell: &mut dyn FnMu
                 Some(("data", value)) if data.is_none() => data = Some(value.to_owned()),
                 Some(("id", value)) if id.is_none() => id = Some(value.to_owned()),
                 Some(("retry", _)) => retry = true,
-                Some(("event", "message")) => {}
+                Some(("event", "message")) if !numbering.endpoint => {}
+                Some(("event", "endpoint")) if numbering.endpoint => numbering.endpoint = false,
                 _ => return Err(format!("an unexpected line in an event: {line:?}")),
             }
         }
@@ -442,7 +418,7 @@ impl Player for Http {
                 request.stream.shutdown(Shutdown::Both).map_err(|e| e.to_string())
             }
             Client::Act(Act::Ended) => self.wait_for_ends(|_| true),
-            Client::Act(act) if self.world.act(*act) => Ok(()),
+            Client::Act(act) if self.served.world.act(*act) => Ok(()),
             Client::Act(act) => Err(format!("{act:?} did not come about")),
             other => Err(format!("{other:?} has no meaning over HTTP")),
         }
@@ -481,13 +457,7 @@ impl Player for Http {
         for request in self.requests.iter().filter(|request| request.left_open && !request.over) {
             let _ = request.stream.shutdown(Shutdown::Both);
         }
-        let _ = self.stop.take().map(|stop| stop.send(()));
-        if let Some(served) = self.served.take() {
-            match self.runtime.block_on(async { tokio::time::timeout(PATIENCE, served).await }) {
-                Ok(Ok(Ok(()))) => {}
-                other => return Err(format!("serving ended with {other:?}")),
-            }
-        }
+        self.served.stop()?;
         while let Ok((index, event)) = self.told.try_recv() {
             if let (false, Event::Message(text, _)) = (self.requests[index].over, event) {
                 rest.push(Said::Message(text));

@@ -4,5 +4,7 @@ pub(crate) mod http;
 pub(crate) mod lines;
 pub(crate) mod memory;
 pub(crate) mod play;
+mod served;
+pub(crate) mod sse;
 pub(crate) mod transcript;
 pub(crate) mod world;

@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use super::http::Http;
 use super::lines::Lines;
 use super::memory::Memory;
+use super::sse::Sse;
 use super::transcript::{
     Bound, Client, Expected, ExpectedHead, Group, Legacy, Said, SaidHead, Transcript, Way, glob, matches, short,
     substitute,
@@ -36,6 +37,7 @@ pub(crate) fn open(transcript: &Transcript, way: Way, legacy: Legacy, runtime: &
         Way::Pipes => Box::new(Lines::pipes(transcript, legacy, runtime)),
         Way::Binary => Box::new(Lines::binary()),
         Way::Http => Box::new(Http::open(transcript, legacy, runtime)),
+        Way::Sse => Box::new(Sse::open(transcript, legacy, runtime)),
     }
 }
 
