@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 
 use super::super::driver::Answer;
+use crate::protocol::Arrival;
 use crate::protocol::limits::{WAITING_BYTES, WAITING_EVENTS};
 
 /// Messages that wait for a reader, in order.
@@ -20,17 +21,35 @@ pub(super) struct Queue {
 struct Waiting {
     message: Bytes,
     gives_way: bool,
+    /// The request that a question is asked for.
+    about: Option<Arrival>,
 }
 
 impl Queue {
     /// Adds a message that must not be lost.
     pub(super) fn push(&mut self, message: Bytes) {
-        self.add(Waiting { message, gives_way: false });
+        self.add(Waiting { message, gives_way: false, about: None });
     }
 
     /// Adds a message that gives way to later ones when there are too many.
     pub(super) fn push_notice(&mut self, message: Bytes) {
-        self.add(Waiting { message, gives_way: true });
+        self.add(Waiting { message, gives_way: true, about: None });
+        self.give_way();
+    }
+
+    /// Adds a question that gives way like a notice, and is of no use once its request is over.
+    pub(super) fn push_question(&mut self, about: Arrival, message: Bytes) {
+        self.add(Waiting { message, gives_way: true, about: Some(about) });
+        self.give_way();
+    }
+
+    /// Takes back the questions of a request.
+    pub(super) fn take_back(&mut self, about: Arrival) {
+        self.waiting.retain(|waiting| waiting.about != Some(about));
+        self.bytes = self.waiting.iter().map(|waiting| waiting.message.len()).sum();
+    }
+
+    fn give_way(&mut self) {
         while self.is_over(0) {
             let Some(oldest) = self.waiting.iter().position(|waiting| waiting.gives_way) else { return };
             if let Some(lost) = self.waiting.remove(oldest) {

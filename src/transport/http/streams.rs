@@ -211,6 +211,7 @@ impl Streams {
 
     fn end_post(&self, arrival: Arrival, last: Last) {
         let mut inner = self.lock();
+        inner.alone.queue.take_back(arrival);
         let Some(stream) = inner.posts.get_mut(&arrival) else { return };
         let waker = stream.end(last);
         if stream.reader.is_none() {
@@ -284,7 +285,7 @@ impl Inner {
             let Some(number) = stream.number.filter(|_| stream.next > 0) else {
                 // The client knows of no event to resume after. What needs an answer can still reach it elsewhere.
                 let Some(mut stream) = self.posts.remove(&arrival) else { return };
-                stream.queue.take_lasting().for_each(|message| self.alone.queue.push_notice(message));
+                stream.queue.take_lasting().for_each(|message| self.alone.queue.push_question(arrival, message));
                 return;
             };
             if let Some(message) = stream.queue.pop() {
@@ -347,7 +348,7 @@ impl Sink for Arc<Streams> {
                 waker
             }
             _ => {
-                alone.queue.push_notice(message);
+                alone.queue.push_question(arrival, message);
                 alone.waker.take()
             }
         };

@@ -158,6 +158,23 @@ fn a_question_goes_elsewhere_where_its_own_stream_cannot_take_it() {
 }
 
 #[test]
+fn a_question_that_nobody_heard_is_taken_back_with_its_call() {
+    let told = Told::new(false);
+    let (answered, reader) = told.post(true);
+    drop(reader);
+    let (silenced, _waiting) = told.post(false);
+    let (open, reader) = told.post(true);
+    drop(reader);
+    for (arrival, text) in [(answered, "in vain"), (silenced, "in vain too"), (open, "still asked")] {
+        told.ask(arrival, text);
+    }
+    told.announce("told");
+    told.answer(answered, "{}");
+    told.streams().silence(silenced);
+    assert_eq!(read(&mut told.streams().listen().unwrap()), ["0-0 still asked", "0-1 told"]);
+}
+
+#[test]
 fn a_question_for_a_lost_client_goes_where_it_listens_unless_it_said_that_it_comes_back() {
     let told = Told::new(true);
     let (lost, reader) = told.stream();
