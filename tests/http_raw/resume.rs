@@ -215,3 +215,43 @@ fn the_end_of_a_session_and_a_stop_end_resumed_streams_in_order() {
     assert_eq!(common::text_of(&message(rest(&mut resumed).last().unwrap())), "last");
     server.wait_stopped();
 }
+
+#[test]
+fn a_client_that_loses_its_stream_at_any_point_hears_everything_once() {
+    let server = Server::new();
+    let session = server.session(NEWEST_LEGACY);
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let (server, session) = (&server, &session);
+            scope.spawn(move || {
+                for round in 0..12 {
+                    let text = format!("{n} {round}");
+                    let arguments = json!({ "text": text, "notices": 2, "hold": true, "later": 2 });
+                    let mut client = stream(server, &Request::legacy_act(session, text.as_str(), &arguments));
+                    let mut heard = vec![event(&mut client).unwrap()];
+                    // The call ends before the client is lost, after it, or when it has come back.
+                    let releases = round % 3;
+                    if releases == 0 {
+                        server.backend.release(&text);
+                    }
+                    for _ in 0..round % 5 % 3 {
+                        heard.push(event(&mut client).unwrap());
+                    }
+                    drop(client);
+                    if releases == 1 {
+                        server.backend.release(&text);
+                    }
+                    let mut client = resume(server, session, &heard.last().unwrap().0);
+                    if releases == 2 {
+                        server.backend.release(&text);
+                    }
+                    heard.extend(rest(&mut client));
+                    let messages: Vec<Value> = heard[1..].iter().map(message).collect();
+                    let progress: Vec<u64> = messages.iter().filter_map(|m| m["params"]["progress"].as_u64()).collect();
+                    assert_eq!((heard[0].1.as_str(), &progress[..]), ("", &[1, 2, 3, 4][..]), "{heard:?}");
+                    assert_eq!((messages.len(), common::text_of(&messages[4])), (5, text.as_str()));
+                }
+            });
+        }
+    });
+}
