@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use twodoor::protocol::catalog::DEFAULT_DIGEST_KEY;
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::json::JsonLimits;
 use twodoor::protocol::{
-    Ask, CacheHints, Caller, Catalog, CatalogParts, Content, Dispatcher, Identity, InputKind, InputRequest, Invocation,
-    Invoke, Json, Limits, Notice, Offer, Outcome, ToolParts,
+    Ask, Caller, Catalog, CatalogParts, Content, Dispatcher, InputKind, InputRequest, Invocation, Invoke, Json, Limits,
+    Notice, Outcome, ToolParts,
 };
 use twodoor::transport::{Engine, http};
 
@@ -74,14 +73,7 @@ fn parts() -> CatalogParts {
     let mut tools: Vec<_> = PLAIN.iter().map(|(name, description)| tool(name, description)).collect();
     tools.push(with_schema("json_schema_2020_12_tool", "Takes a schema of many keywords.", DIALECT_TOOL));
     tools.push(with_schema("test_x_mcp_header", "Mirrors its region in a header.", HEADER_TOOL));
-    CatalogParts {
-        identity: Identity { name: "conformance-fixture".to_owned(), version: "1.0.0".to_owned(), title: None },
-        instructions: None,
-        digest_key: DEFAULT_DIGEST_KEY.to_owned(),
-        cache: CacheHints::default(),
-        offer: Offer::Both,
-        tools,
-    }
+    CatalogParts { tools, ..CatalogParts::new("conformance-fixture", "1.0.0") }
 }
 
 struct Tools;
@@ -89,7 +81,7 @@ struct Tools;
 impl Invoke for Tools {
     fn invoke(&self, call: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
-            match call.tool.as_str() {
+            match call.operation.tool().map_or("", |tool| tool.as_str()) {
                 "test_error_handling" => Outcome::Failed(Content::text("This tool intentionally fails")),
                 "test_tool_with_progress" => progress(caller).await,
                 "test_missing_capability" => ask(vec![sampling("sample")], None),

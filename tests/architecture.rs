@@ -29,6 +29,7 @@ const TABLE: [Row; 5] = [
             "bytes",
             "hmac",
             "jsonschema",
+            "regex",
             "memchr",
             "serde",
             "serde_json",

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use twodoor::client::{Door, Ending, HttpTarget, Options, Target, Verdict, probe};
-use twodoor::protocol::catalog::DEFAULT_DIGEST_KEY;
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::json::JsonLimits;
 use twodoor::protocol::{
-    Arguments, CacheHints, Caller, Catalog, CatalogParts, Content, Dispatcher, Era, Identity, Invocation, Invoke, Json,
-    Limits, Offer, Outcome, RawJson, Revision, ToolParts,
+    Arguments, Caller, Catalog, CatalogParts, Content, Dispatcher, Era, Invocation, Invoke, Json, Limits, Offer,
+    Outcome, RawJson, Revision, ToolParts,
 };
 use twodoor::transport::Engine;
 use twodoor::transport::http::{self, LegacyMode};
@@ -21,7 +20,9 @@ struct Echo;
 
 impl Invoke for Echo {
     fn invoke(&self, invocation: Invocation, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { Outcome::Complete(Content::text(invocation.arguments.text().as_str().to_owned())) })
+        Box::pin(async move {
+            Outcome::Complete(Content::text(invocation.operation.arguments().unwrap().text().as_str().to_owned()))
+        })
     }
 }
 
@@ -29,12 +30,10 @@ async fn serve(offer: Offer, legacy: LegacyMode) -> Target {
     let schema = br#"{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}"#;
     let input_schema = Json::parse(schema, &JsonLimits::default()).unwrap();
     let catalog = Catalog::build(CatalogParts {
-        identity: Identity { name: "echo".to_owned(), version: "1.0.0".to_owned(), title: None },
         instructions: Some("Says what it hears.".to_owned()),
-        digest_key: DEFAULT_DIGEST_KEY.to_owned(),
-        cache: CacheHints::default(),
         offer,
         tools: vec![ToolParts { input_schema, ..ToolParts::new("echo") }, ToolParts::new("other")],
+        ..CatalogParts::new("echo", "1.0.0")
     });
     let dispatcher = Arc::new(Dispatcher::new(Arc::new(Arc::new(catalog.unwrap())), [1; 32]));
     let engine = Engine::new(dispatcher, Arc::new(Echo), Limits::default());

@@ -14,11 +14,11 @@ use twodoor::core::Router;
 use twodoor::core::command::CommandTool;
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::{
-    Arguments, Block, CacheHints, Caller, Catalog, CatalogParts, ClientCapabilities, Identity, Invocation, Invoke,
-    Notice, Offer, Outcome, Principal, RawJson, Revision, ToolName, ToolParts,
+    Arguments, Caller, Catalog, CatalogParts, ClientCapabilities, Invocation, Invoke, Notice, Operation, Outcome,
+    Principal, RawJson, Revision, ToolName, ToolParts,
 };
 use twodoor::surface::declaration::{
-    Argument, ArgumentKind, DeclaredTool, Element, Output, Piece, Run, Template, Variable,
+    Argument, ArgumentKind, DeclaredTool, Element, Feed, Output, Piece, Run, Template, Variable,
 };
 
 /// A far end that can leave.
@@ -58,7 +58,7 @@ fn declared(script: &str, scratch: &Scratch) -> Run {
         root: scratch.0.clone(),
         cwd: scratch.0.clone(),
         env: vec![Variable::Literal("SECRET".into(), "swordfish".into())],
-        stdin: Some("text".to_owned()),
+        stdin: Some(Feed::Argument("text".to_owned())),
         cap: 100,
         exit_codes: vec![0, 3],
         output: Output::Text,
@@ -75,7 +75,7 @@ fn told(outcome: &Outcome) -> (bool, String) {
         Outcome::Failed(content) => (false, content),
         other => panic!("{other:?}"),
     };
-    (complete, content.blocks.iter().map(|Block::Text(text)| text.as_str()).collect())
+    (complete, content.plain_text())
 }
 
 async fn call(run: Run, with: Value) -> (bool, String) {
@@ -180,20 +180,12 @@ async fn a_tool_runs_on_its_own_backend_and_one_without_is_a_defect() {
         .map(|name| DeclaredTool { name: name.to_owned(), run: declared(&format!("echo {name}"), &scratch) });
     let router = Router::new(tools.into());
     let catalog = Arc::new(
-        Catalog::build(CatalogParts {
-            identity: Identity { name: "test".into(), version: "1.0.0".into(), title: None },
-            instructions: None,
-            digest_key: twodoor::protocol::catalog::DEFAULT_DIGEST_KEY.into(),
-            cache: CacheHints::default(),
-            offer: Offer::default(),
-            tools: vec![ToolParts::new("one")],
-        })
-        .unwrap(),
+        Catalog::build(CatalogParts { tools: vec![ToolParts::new("one")], ..CatalogParts::new("test", "1.0.0") })
+            .unwrap(),
     );
     let invocation = |tool: &str| Invocation {
         catalog: Arc::clone(&catalog),
-        tool: ToolName::new(tool).unwrap(),
-        arguments: arguments(json!({})),
+        operation: Operation::Call { tool: ToolName::new(tool).unwrap(), arguments: arguments(json!({})), task: None },
         answers: Vec::new(),
         state: None,
         principal: Principal::LOCAL,

@@ -11,8 +11,8 @@ use twodoor::core::process;
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
 use twodoor::protocol::{
-    Arguments, Block, Caller, Catalog, ClientCapabilities, Content, Invocation, Invoke as _, Limits, Notice, Outcome,
-    Principal, RawJson, Revision, Tool, ToolParts, schema,
+    Arguments, Caller, Catalog, ClientCapabilities, Content, Invocation, Invoke as _, Limits, Notice, Operation,
+    Outcome, Principal, RawJson, Revision, Tool, ToolParts, schema,
 };
 
 use twodoor::surface::did_you_mean;
@@ -137,9 +137,8 @@ impl Call {
         let Some(tool) = catalog.tool(&self.tool) else { return exit::usage() };
         let deadline = tool.deadline.unwrap_or(Limits::default().deadline);
         let invocation = Invocation {
-            tool: tool.name.clone(),
             catalog: Arc::clone(&catalog),
-            arguments,
+            operation: Operation::Call { tool: tool.name.clone(), arguments, task: None },
             answers: Vec::new(),
             state: None,
             principal: Principal::LOCAL,
@@ -169,6 +168,17 @@ impl Call {
                 }
             },
             Some(Outcome::Failed(content)) => self.print(&content, exit::differs()),
+            Some(
+                Outcome::Prompted(_)
+                | Outcome::Read(_)
+                | Outcome::Completed(_)
+                | Outcome::Task(_)
+                | Outcome::NotFound
+                | Outcome::Refused(_),
+            ) => {
+                show::error("the tool's backend gave an answer of another kind", "this is a defect of twodoor");
+                exit::differs()
+            }
             Some(Outcome::InputRequired(_)) => {
                 show::error("the tool asks its client something", "call it through a client that can answer");
                 exit::differs()
@@ -188,13 +198,12 @@ impl Call {
     }
 
     fn print(&self, content: &Content, code: ExitCode) -> ExitCode {
-        let text: Vec<&str> = content.blocks.iter().map(|Block::Text(text)| text.as_str()).collect();
+        let text = content.plain_text();
         let failed = code != ExitCode::SUCCESS;
         if self.json {
-            let result = json!({ "isError": failed, "text": text.join("\n"), "structuredContent": content.structured });
+            let result = json!({ "isError": failed, "text": text, "structuredContent": content.structured });
             show::out(&format!("{result:#}\n"));
         } else {
-            let text = text.join("\n");
             let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
             if failed { show::err(&format!("{text}{end}")) } else { show::out(&format!("{text}{end}")) }
         }

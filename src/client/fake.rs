@@ -9,11 +9,11 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
-use crate::protocol::catalog::{CatalogParts, DEFAULT_DIGEST_KEY, SERVER_INFO_KEY};
+use crate::protocol::catalog::{CatalogParts, SERVER_INFO_KEY};
 use crate::protocol::json::JsonLimits;
 use crate::protocol::{
-    CacheHints, Catalog, Connection, Content, Decoded, Dispatcher, Identity, Limits, Moment, Offer, Outcome, Output,
-    Principal, Revision, ToolParts,
+    Catalog, Connection, Content, Decoded, Dispatcher, Limits, Moment, Offer, Outcome, Output, Principal, Revision,
+    ToolParts,
 };
 
 /// What a scripted program does next.
@@ -110,14 +110,8 @@ pub(super) fn lists(list: impl Fn(&Value) -> String + Send + Sync + 'static) -> 
 
 /// A program that is the engine's own machine over these tools; every call answers its tool's name.
 pub(super) fn engine(tools: Vec<ToolParts>) -> Target {
-    let parts = CatalogParts {
-        identity: Identity { name: "engine".to_owned(), version: "1.2.3".to_owned(), title: None },
-        instructions: Some("Be brief.".to_owned()),
-        digest_key: DEFAULT_DIGEST_KEY.to_owned(),
-        cache: CacheHints::default(),
-        offer: Offer::Both,
-        tools,
-    };
+    let parts =
+        CatalogParts { instructions: Some("Be brief.".to_owned()), tools, ..CatalogParts::new("engine", "1.2.3") };
     let dispatcher = Arc::new(Dispatcher::new(Arc::new(Arc::new(Catalog::build(parts).unwrap())), [7; 32]));
     let connect: Connect = Arc::new(move || {
         let mut machine = Connection::new(dispatcher.clone(), Principal::LOCAL, &Limits::default());
@@ -135,7 +129,8 @@ pub(super) fn engine(tools: Vec<ToolParts>) -> Target {
                             writer.write_all(b"\n").await.unwrap();
                         }
                         Output::Invoke { call, invocation, .. } => {
-                            let said = Content::text(invocation.tool.to_string());
+                            let said =
+                                Content::text(invocation.operation.tool().map(ToString::to_string).unwrap_or_default());
                             machine.handle_outcome(now, call, Outcome::Complete(said));
                         }
                         _ => {}

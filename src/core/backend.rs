@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::command::CommandTool;
 use crate::protocol::invoke::BoxFuture;
-use crate::protocol::{Caller, Invocation, Invoke, Outcome};
+use crate::protocol::{Arguments, Caller, Invocation, Invoke, Operation, Outcome};
 use crate::surface::declaration::DeclaredTool;
 
 /// What carries out a tool.
@@ -19,9 +19,9 @@ pub enum Backend {
 }
 
 impl Backend {
-    async fn run(&self, invocation: Invocation, caller: &dyn Caller) -> Outcome {
+    async fn run(&self, arguments: &Arguments, caller: &dyn Caller) -> Outcome {
         match self {
-            Self::Command(tool) => tool.run(&invocation.arguments, caller).await,
+            Self::Command(tool) => tool.run(arguments, caller).await,
         }
     }
 }
@@ -47,10 +47,13 @@ impl Router {
     /// Looks up, has the call reviewed, runs it. The safety gate stands between the two lines below: what
     /// it clears contains the invocation, and [`Backend::run`] then takes nothing else.
     async fn carry_out(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> Outcome {
-        let Some(backend) = self.backends.get(invocation.tool.as_str()) else {
-            return defect(&format!("the tool {} is published but has no backend", invocation.tool));
+        let Operation::Call { tool, arguments, .. } = &invocation.operation else {
+            return defect(&format!("the {} is published but has no backend", invocation.operation.name()));
         };
-        backend.run(invocation, &*caller).await
+        let Some(backend) = self.backends.get(tool.as_str()) else {
+            return defect(&format!("the tool {tool} is published but has no backend"));
+        };
+        backend.run(arguments, &*caller).await
     }
 }
 

@@ -7,11 +7,13 @@
 
 use serde_json::{Value, json};
 
+use super::catalog::TASKS_EXTENSION;
 use super::fault::Fault;
 use super::headers::Mirror;
 use super::invoke::InputKind;
 use super::json::{Kind, RawJson, shortened};
 use super::limits::ECHOED_CHARACTERS;
+use super::log::LogLevel;
 use super::message::{Message, Notification, Params, Request};
 use super::revision::{Era, Method, Offer, Revision};
 use super::session::Session;
@@ -23,7 +25,6 @@ pub const CLAIM_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities
 /// The `_meta` key that names the client.
 pub const CLAIM_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// What a client declared it can be asked. Only that is kept of its capabilities: they are the client's
 /// own text, of any size, and a session lasts.
@@ -34,6 +35,7 @@ pub struct ClientCapabilities {
     sample: bool,
     sample_with_tools: bool,
     roots: bool,
+    tasks: bool,
 }
 
 impl ClientCapabilities {
@@ -56,6 +58,7 @@ impl ClientCapabilities {
             sample: samples,
             sample_with_tools: object(&sampling, "tools").is_some(),
             roots: object(&declared, "roots").is_some(),
+            tasks: object(&within(object(&declared, "extensions")), TASKS_EXTENSION).is_some(),
         }
     }
 
@@ -68,6 +71,11 @@ impl ClientCapabilities {
             InputKind::SampleWithTools => self.sample_with_tools,
             InputKind::Roots => self.roots,
         }
+    }
+
+    /// Whether the client declared the tasks extension.
+    pub fn follows_tasks(&self) -> bool {
+        self.tasks
     }
 
     /// The capabilities object of what is missing among `kinds`; `None` if nothing is.
@@ -95,6 +103,8 @@ impl ClientCapabilities {
 pub struct Meta {
     /// Token under which progress is told; a text or an integer, echoed as sent.
     pub progress: Option<RawJson>,
+    /// The least level of log messages that a modern request wants.
+    pub level: Option<LogLevel>,
 }
 
 /// A request that may be dispatched.
@@ -240,8 +250,8 @@ fn admit_modern(request: Request, claim: Claim, offer: Offer, mirror: Option<&Mi
         }
     }
     let method = method.ok_or_else(|| Fault::unknown_method(&request.method))?;
-    let meta = read_meta(&request.params)?;
-    check_log_level(&request.params)?;
+    let mut meta = read_meta(&request.params)?;
+    meta.level = asked_level(&request.params)?;
     Ok(Admitted { request, method, revision, client: claim.client, meta })
 }
 
@@ -287,19 +297,22 @@ fn read_meta(params: &Params) -> Result<Meta, Fault> {
             return Err(Fault::InvalidParams("progressToken must be a text or an integer".to_owned()));
         }
     }
-    Ok(Meta { progress })
+    Ok(Meta { progress, level: None })
 }
 
 /// A level is asked for request by request in the modern era alone (2026-07-28 server/utilities/logging).
-fn check_log_level(params: &Params) -> Result<(), Fault> {
+fn asked_level(params: &Params) -> Result<Option<LogLevel>, Fault> {
     let members = params.get("_meta").and_then(RawJson::members).unwrap_or_default();
-    let Some((_, level)) = members.iter().find(|(key, _)| &**key == LOG_LEVEL) else { return Ok(()) };
-    let level = level.as_text().unwrap_or_else(|| level.as_str().to_owned());
-    if LOG_LEVELS.contains(&level.as_str()) {
-        return Ok(());
-    }
-    let level = shortened(&level, ECHOED_CHARACTERS);
-    Err(Fault::InvalidParams(format!("unknown log level {level:?}: expected one of {}", LOG_LEVELS.join(", "))))
+    let Some((_, level)) = members.iter().find(|(key, _)| &**key == LOG_LEVEL) else { return Ok(None) };
+    log_level(&level.as_text().unwrap_or_else(|| level.as_str().to_owned())).map(Some)
+}
+
+/// The level of that name.
+pub(super) fn log_level(name: &str) -> Result<LogLevel, Fault> {
+    LogLevel::parse(name).ok_or_else(|| {
+        let name = shortened(name, ECHOED_CHARACTERS);
+        Fault::InvalidParams(format!("unknown log level {name:?}: expected one of {}", LogLevel::names()))
+    })
 }
 
 #[cfg(test)]

@@ -8,23 +8,32 @@
 //! order of events. Nothing is keyed by a request's id beyond this connection, and an outcome is
 //! matched by a number that is never used twice, so that a late one cannot answer another request.
 
+mod asks;
+mod batch;
+mod hearing;
+mod output;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::admit::{self, Admitted};
+use self::batch::Batch;
+use self::hearing::Hearing;
+pub use self::output::{Arrival, CallId, Output, Reply};
+use super::admit::Admitted;
+use super::asking::Asking;
 use super::content::Content;
-use super::dispatch::{Dispatcher, Step};
-use super::exchange::{Arrived, Exchange};
+use super::dispatch::{Context, Dispatcher, Step};
+use super::exchange::{Answered, Arrived, Exchange};
 use super::fault::Fault;
 use super::headers::Mirror;
 use super::invoke::{Invocation, Notice, Outcome, Principal};
-use super::json::RawJson;
 use super::limits::{BAD_LINES_ANSWERED, BAD_LINES_AT_MOST, BAD_LINES_PER_SECOND, DEADLINE_AT_MOST, Limits};
-use super::message::{Decoded, Malformed, Message, Notification, Params, Request, RequestId, encode_response};
-use super::revision::Revision;
+use super::log::LogLevel;
+use super::message::{Decoded, Malformed, Message, Notification, Params, Request, RequestId};
+use super::revision::{Era, Method};
 use super::session::Session;
 
 /// A point in time, by both clocks: deadlines are monotonic, sealed state expires by the calendar.
@@ -36,96 +45,6 @@ pub struct Moment {
     pub unix: u64,
 }
 
-/// The number of a line or body on its connection, in order of arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Arrival(u64);
-
-/// The number of a call on its connection, never used twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CallId(u64);
-
-/// The one answer to a request, or to something unreadable.
-#[derive(Debug, Clone)]
-pub struct Reply {
-    /// The request's id; an answer to something unreadable has none.
-    pub id: Option<RequestId>,
-    /// The text of the result, or the fault.
-    pub result: Result<Bytes, Fault>,
-}
-
-impl Reply {
-    /// The answer as one message.
-    pub fn encode(&self) -> Bytes {
-        encode_response(self.id.as_ref(), &self.result)
-    }
-}
-
-/// What has to be done.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone))]
-pub enum Output {
-    /// Answer what arrived.
-    Reply {
-        /// What is answered.
-        arrival: Arrival,
-        /// With what.
-        reply: Reply,
-    },
-    /// Answer a batch: its replies, encoded, in the order in which they became known. None if all were cancelled.
-    Batch {
-        /// What is answered.
-        arrival: Arrival,
-        /// With what.
-        replies: Vec<Bytes>,
-    },
-    /// Tell the peer something about a request that is not answered yet.
-    Notify {
-        /// What it is about.
-        arrival: Arrival,
-        /// One encoded notification.
-        message: Bytes,
-    },
-    /// Carry out a call.
-    Invoke {
-        /// The call.
-        call: CallId,
-        /// What is called.
-        invocation: Box<Invocation>,
-        /// When [`Connection::handle_timeout`] will give it up.
-        deadline: Instant,
-    },
-    /// Stop carrying out a call; its outcome no longer matters.
-    Cancel {
-        /// The call.
-        call: CallId,
-        /// What it belonged to.
-        arrival: Arrival,
-        /// Whether nothing will answer the arrival any more.
-        silent: bool,
-    },
-    /// Ask the client something in the course of a request that is not answered yet: one encoded request of ours.
-    Ask {
-        /// What it is about.
-        arrival: Arrival,
-        /// One encoded request.
-        message: Bytes,
-    },
-    /// Tell a legacy peer something that belongs to no request.
-    Announce {
-        /// One encoded notification.
-        message: Bytes,
-    },
-    /// Close the response stream of a request whose answer the peer will fetch later by resuming (2025-11-25 basic/transports, polling).
-    Detach {
-        /// What it is about.
-        arrival: Arrival,
-    },
-    /// From now on this connection wants to hear what is published.
-    Hear,
-    /// The peer sends nothing but rubbish: end the connection. Nothing that arrives after this is served.
-    Overrun,
-}
-
 /// See the module.
 #[cfg_attr(test, derive(Clone))]
 pub struct Connection {
@@ -134,10 +53,23 @@ pub struct Connection {
     calls_at_most: usize,
     deadline: Duration,
     session: Option<Session>,
+    /// Whether the peer can be told something that answers nothing.
+    way_back: bool,
+    /// Whether all messages share one stream, which goes on when a request's own messages end.
+    shared: bool,
+    /// Whether the legacy peer said that it is ready, or went on as if it had.
+    ready: bool,
+    /// The least level of log messages that the legacy session wants.
+    level: LogLevel,
     arrivals: u64,
     calls: u64,
+    /// Requests of ours so far.
+    asked: i64,
     exchanges: HashMap<CallId, Exchange>,
-    by_id: HashMap<RequestId, CallId>,
+    by_id: HashMap<RequestId, InFlight>,
+    /// Which call waits for the response to which request of ours.
+    awaited: HashMap<RequestId, CallId>,
+    hearing: Hearing,
     batches: HashMap<Arrival, Batch>,
     outputs: VecDeque<Output>,
     rubbish: Rubbish,
@@ -145,14 +77,11 @@ pub struct Connection {
     deaf: bool,
 }
 
-#[derive(Debug, Default)]
-#[cfg_attr(test, derive(Clone))]
-struct Batch {
-    /// Calls whose outcome is not known.
-    open: usize,
-    replies: Vec<Bytes>,
-    /// Whether every element was looked at.
-    read: bool,
+/// What a request's id stands for as long as it is not answered.
+#[derive(Debug, Clone, Copy)]
+enum InFlight {
+    Call(CallId),
+    Listen,
 }
 
 /// Lines in a row that were no message.
@@ -172,10 +101,17 @@ impl Connection {
             calls_at_most: limits.calls_per_connection,
             deadline: limits.deadline,
             session: None,
+            way_back: true,
+            shared: false,
+            ready: false,
+            level: LogLevel::Warning,
             arrivals: 0,
             calls: 0,
+            asked: 0,
             exchanges: HashMap::new(),
             by_id: HashMap::new(),
+            awaited: HashMap::new(),
+            hearing: Hearing::default(),
             batches: HashMap::new(),
             outputs: VecDeque::new(),
             rubbish: Rubbish::default(),
@@ -190,6 +126,20 @@ impl Connection {
         self
     }
 
+    /// The same connection, on which nothing but answers can be sent: a legacy POST without a session.
+    #[must_use]
+    pub fn one_way(mut self) -> Self {
+        self.way_back = false;
+        self
+    }
+
+    /// The same connection, all of whose messages share one stream: stdio.
+    #[must_use]
+    pub fn sharing_its_stream(mut self) -> Self {
+        self.shared = true;
+        self
+    }
+
     /// What `initialize` agreed on, if it did.
     pub fn session(&self) -> Option<&Session> {
         self.session.as_ref()
@@ -200,9 +150,9 @@ impl Connection {
         self.deaf
     }
 
-    /// Whether a request of ours under this id waits for the peer's response.
-    pub fn awaits(&self, _id: &RequestId) -> bool {
-        false
+    /// Whose connection it is.
+    pub fn principal(&self) -> &Principal {
+        &self.principal
     }
 
     /// How many calls are in flight.
@@ -239,17 +189,22 @@ impl Connection {
         if let Some(message) = exchange.progress.as_mut().and_then(|p| p.last_held()) {
             self.outputs.push_back(Output::Notify { arrival: exchange.arrival, message });
         }
-        let result = exchange.answer(outcome, &self.dispatcher, now.unix);
-        self.answer(&exchange, result);
+        match exchange.answer(outcome, &self.dispatcher, now.unix, self.way_back) {
+            Answered::Reply(result) => self.answer(&exchange, result),
+            Answered::Ask(ask) => self.ask(now.instant, exchange, ask),
+        }
     }
 
     /// Takes what a running call tells.
     pub fn handle_notice(&mut self, now: Instant, call: CallId, notice: Notice) {
         let Some(exchange) = self.exchanges.get_mut(&call) else { return };
-        let revision = exchange.revision;
-        let told = exchange.progress.as_mut().and_then(|progress| progress.tell(notice, revision, now));
-        if let Some(message) = told {
-            self.outputs.push_back(Output::Notify { arrival: exchange.arrival, message });
+        let arrival = exchange.arrival;
+        if matches!(notice, Notice::Detach) && exchange.revision.rules().polling {
+            self.outputs.push_back(Output::Detach { arrival });
+            return;
+        }
+        if let Some(message) = exchange.tell(notice, Some(self.level), now) {
+            self.outputs.push_back(Output::Notify { arrival, message });
         }
     }
 
@@ -259,11 +214,15 @@ impl Connection {
             self.exchanges.iter().filter(|(_, e)| e.deadline <= now).map(|(c, _)| *c).collect();
         overdue.sort_unstable();
         for call in overdue {
-            if let Some(exchange) = self.remove(call) {
+            let Some(exchange) = self.remove(call) else { continue };
+            let result = if exchange.asking.is_some() {
+                self.withdraw(&exchange);
+                exchange.unanswered()
+            } else {
                 self.outputs.push_back(Output::Cancel { call, arrival: exchange.arrival, silent: false });
-                let result = Ok(exchange.overdue());
-                self.answer(&exchange, result);
-            }
+                exchange.overdue()
+            };
+            self.answer(&exchange, result);
         }
     }
 
@@ -273,6 +232,8 @@ impl Connection {
         let mut calls: Vec<(CallId, Arrival)> = self.exchanges.drain().map(|(call, e)| (call, e.arrival)).collect();
         calls.sort_unstable();
         self.by_id.clear();
+        self.awaited.clear();
+        self.hearing = Hearing::default();
         self.batches.clear();
         self.outputs.clear();
         self.outputs.extend(calls.into_iter().map(|(call, arrival)| Output::Cancel { call, arrival, silent: true }));
@@ -305,47 +266,11 @@ impl Connection {
         self.reply(arrival, false, malformed.id, Err(malformed.fault));
     }
 
-    fn handle_batch(
-        &mut self,
-        now: Moment,
-        arrival: Arrival,
-        elements: Vec<Result<Message, Malformed>>,
-        mirror: Option<&Mirror>,
-    ) {
-        let offer = self.dispatcher.catalog().offer();
-        let accepted = self.session.as_ref().is_some_and(|s| s.revision().rules().batches);
-        let refused = match accepted {
-            false => {
-                let dates = Revision::with_batches();
-                Some(format!("an array of messages is taken only in a session of revision {dates}: send one message"))
-            }
-            true if elements.iter().flatten().any(|message| admit::stands_alone(message, offer)) => Some(
-                "an array holds neither initialize nor a message with modern _meta: send that one alone".to_owned(),
-            ),
-            true => None,
-        };
-        if let Some(problem) = refused {
-            self.reply(arrival, false, None, Err(Fault::InvalidRequest(problem)));
-            return;
-        }
-        self.batches.insert(arrival, Batch::default());
-        for element in elements {
-            match element {
-                Ok(message) => self.handle_one(now, arrival, true, message, mirror),
-                Err(malformed) => self.reply(arrival, true, malformed.id, Err(malformed.fault)),
-            }
-        }
-        if let Some(batch) = self.batches.get_mut(&arrival) {
-            batch.read = true;
-        }
-        self.finish_batch(arrival);
-    }
-
     fn handle_one(&mut self, now: Moment, arrival: Arrival, batched: bool, message: Message, mirror: Option<&Mirror>) {
         match message {
             Message::Request(request) => self.handle_request(now, arrival, batched, request, mirror),
             Message::Notification(notification) => self.handle_notification(&notification),
-            Message::Response(_) => tracing::debug!("response to a request that was never sent"),
+            Message::Response(response) => self.handle_response(now.instant, response),
         }
     }
 
@@ -371,65 +296,105 @@ impl Connection {
                 return;
             }
         };
-        let step = self.dispatcher.dispatch(&admitted, self.session.as_ref(), &self.principal, mirror, now.unix);
-        match step {
+        let legacy = admitted.revision().era() == Era::Legacy;
+        if legacy && self.session.is_some() && admitted.method() != Method::Ping {
+            self.ready = true;
+        }
+        let context = Context {
+            session: self.session.as_ref().filter(|_| legacy),
+            principal: &self.principal,
+            mirror,
+            now: now.unix,
+            way_back: self.way_back || !legacy,
+        };
+        match self.dispatcher.dispatch(&admitted, &context) {
             Ok(Step::Reply(result)) => self.reply(arrival, batched, Some(id), Ok(result)),
             Ok(Step::Open(result, session)) => {
                 self.session = Some(session);
                 self.reply(arrival, batched, Some(id), Ok(result));
+                if self.way_back {
+                    self.outputs.push_back(Output::Hear);
+                }
             }
             Ok(Step::Invoke(invocation)) => {
-                let progress = admitted.meta().progress.clone();
-                self.invoke(now.instant, arrival, batched, id, progress, invocation);
+                let declared = invocation.operation.tool().and_then(|name| invocation.catalog.tool(name.as_str()));
+                let time = declared.and_then(|tool| tool.deadline).unwrap_or(self.deadline).min(DEADLINE_AT_MOST);
+                let arrived = Arrived {
+                    arrival,
+                    id,
+                    method: admitted.method(),
+                    batched,
+                    now: now.instant,
+                    time,
+                    progress: admitted.meta().progress.clone(),
+                    level: admitted.meta().level,
+                };
+                self.invoke(arrived, invocation);
+            }
+            Ok(Step::Listen(filter)) => self.listen(arrival, id, filter),
+            Ok(Step::Subscribe(uri)) => {
+                let result = self.hearing.subscribe(uri).map(|()| Bytes::from_static(b"{}"));
+                self.reply(arrival, batched, Some(id), result);
+            }
+            Ok(Step::Unsubscribe(uri)) => {
+                self.hearing.unsubscribe(&uri);
+                self.reply(arrival, batched, Some(id), Ok(Bytes::from_static(b"{}")));
+            }
+            Ok(Step::SetLevel(level)) => {
+                self.level = level;
+                self.reply(arrival, batched, Some(id), Ok(Bytes::from_static(b"{}")));
             }
             Err(fault) => self.reply(arrival, batched, Some(id), Err(fault)),
         }
     }
 
-    fn invoke(
-        &mut self,
-        now: Instant,
-        arrival: Arrival,
-        batched: bool,
-        id: RequestId,
-        progress: Option<RawJson>,
-        invocation: Box<Invocation>,
-    ) {
-        let declared = invocation.catalog.tool(invocation.tool.as_str()).and_then(|tool| tool.deadline);
-        let time = declared.unwrap_or(self.deadline).min(DEADLINE_AT_MOST);
-        let exchange = Exchange::new(Arrived { arrival, id: id.clone(), batched, now, time, progress }, &invocation);
+    fn invoke(&mut self, arrived: Arrived, invocation: Box<Invocation>) {
+        let (arrival, id, batched) = (arrived.arrival, arrived.id.clone(), arrived.batched);
+        let exchange = Exchange::new(arrived, &invocation);
         if self.exchanges.len() >= self.calls_at_most {
             let most = self.calls_at_most;
             let text = format!(
                 "{most} calls are in flight on this connection, which is the limit: wait for one to end, then call again"
             );
-            let result = Ok(exchange.failed(&Content::text(text)));
+            let result = exchange.failed(&Content::text(text));
             self.reply(arrival, batched, Some(id), result);
             return;
         }
-        self.calls += 1;
-        let call = CallId(self.calls);
-        let deadline = exchange.deadline;
         if let (true, Some(batch)) = (batched, self.batches.get_mut(&arrival)) {
             batch.open += 1;
         }
+        self.begin(exchange, invocation);
+    }
+
+    /// Hands a request to its backend, under a number of its own each time.
+    fn begin(&mut self, exchange: Exchange, invocation: Box<Invocation>) {
+        self.calls += 1;
+        let call = CallId(self.calls);
+        let deadline = exchange.deadline;
+        self.by_id.insert(exchange.id.clone(), InFlight::Call(call));
         self.exchanges.insert(call, exchange);
-        self.by_id.insert(id, call);
         self.outputs.push_back(Output::Invoke { call, invocation, deadline });
     }
 
     fn handle_notification(&mut self, notification: &Notification) {
         // Everything else a peer may tell us changes nothing here; unknown notifications are ignored in every revision.
-        if &*notification.method == "notifications/cancelled" {
-            self.handle_cancelled(&notification.params);
+        match &*notification.method {
+            "notifications/cancelled" => self.handle_cancelled(&notification.params),
+            "notifications/initialized" => self.ready |= self.session.is_some(),
+            _ => {}
         }
     }
 
     fn handle_cancelled(&mut self, params: &Params) {
         let Some(id) = params.get("requestId").and_then(RequestId::read) else { return };
-        let Some(call) = self.by_id.get(&id).copied() else { return };
+        let call = match self.by_id.get(&id).copied() {
+            None => return,
+            Some(InFlight::Listen) => return self.unlisten(&id),
+            Some(InFlight::Call(call)) => call,
+        };
         let Some(exchange) = self.remove(call) else { return };
         let arrival = exchange.arrival;
+        self.withdraw(&exchange);
         self.outputs.push_back(Output::Cancel { call, arrival, silent: !exchange.batched });
         if exchange.batched {
             if let Some(batch) = self.batches.get_mut(&arrival) {
@@ -442,6 +407,9 @@ impl Connection {
     fn remove(&mut self, call: CallId) -> Option<Exchange> {
         let exchange = self.exchanges.remove(&call)?;
         self.by_id.remove(&exchange.id);
+        for id in exchange.asking.iter().flat_map(Asking::ids) {
+            self.awaited.remove(id);
+        }
         Some(exchange)
     }
 
@@ -459,15 +427,6 @@ impl Connection {
         } else if let Some(batch) = self.batches.get_mut(&arrival) {
             batch.replies.push(reply.encode());
             self.finish_batch(arrival);
-        }
-    }
-
-    fn finish_batch(&mut self, arrival: Arrival) {
-        if self.batches.get(&arrival).is_none_or(|batch| !batch.read || batch.open > 0) {
-            return;
-        }
-        if let Some(batch) = self.batches.remove(&arrival) {
-            self.outputs.push_back(Output::Batch { arrival, replies: batch.replies });
         }
     }
 }

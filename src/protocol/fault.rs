@@ -27,6 +27,8 @@ pub enum ErrorCode {
     MissingClientCapability,
     /// -32022
     UnsupportedProtocolVersion,
+    /// -32002, up to 2025-11-25
+    ResourceNotFound,
 }
 
 impl ErrorCode {
@@ -41,6 +43,7 @@ impl ErrorCode {
             Self::HeaderMismatch => -32020,
             Self::MissingClientCapability => -32021,
             Self::UnsupportedProtocolVersion => -32022,
+            Self::ResourceNotFound => -32002,
         }
     }
 }
@@ -82,6 +85,27 @@ pub enum Fault {
     /// No tool of that name is published (2025-11-25 server/tools, Error Handling).
     #[error("Unknown tool: {0}")]
     UnknownTool(String),
+    /// No resource of that URI is published (2026-07-28 server/resources, Error Handling).
+    #[error("Resource not found: {}", shortened(.uri, ECHOED_CHARACTERS))]
+    ResourceNotFound {
+        /// What was asked for, as it was sent.
+        uri: String,
+        /// The code of the revision.
+        code: ErrorCode,
+    },
+    /// What stands behind a prompt or a resource failed; a tool's failure is a result.
+    #[error("{0}")]
+    Failed(String),
+    /// The error that a task ended with, told as it was kept.
+    #[error("{message}")]
+    Kept {
+        /// The code on the wire.
+        code: i64,
+        /// The message.
+        message: String,
+        /// The data.
+        data: Option<Value>,
+    },
     /// A mirrored HTTP header is missing, malformed, or differs from the body.
     #[error("header mismatch: {problem}")]
     HeaderMismatch {
@@ -134,7 +158,16 @@ impl Fault {
             Self::HeaderMismatch { .. } => ErrorCode::HeaderMismatch,
             Self::MissingClientCapability { .. } => ErrorCode::MissingClientCapability,
             Self::UnsupportedProtocolVersion { .. } => ErrorCode::UnsupportedProtocolVersion,
-            Self::Internal { .. } => ErrorCode::Internal,
+            Self::ResourceNotFound { code, .. } => *code,
+            Self::Internal { .. } | Self::Failed(_) | Self::Kept { .. } => ErrorCode::Internal,
+        }
+    }
+
+    /// The number on the wire.
+    pub fn number(&self) -> i64 {
+        match self {
+            Self::Kept { code, .. } => *code,
+            _ => self.code().number(),
         }
     }
 
@@ -150,7 +183,10 @@ impl Fault {
             Self::UnsupportedProtocolVersion { supported, requested } => {
                 Some(json!({ "supported": supported, "requested": requested }))
             }
+            Self::ResourceNotFound { uri, .. } => Some(json!({ "uri": uri })),
+            Self::Kept { data, .. } => data.clone(),
             Self::Parse(_)
+            | Self::Failed(_)
             | Self::InvalidRequest(_)
             | Self::MethodNotFound(_)
             | Self::InvalidParams(_)
@@ -161,7 +197,7 @@ impl Fault {
 
     /// The JSON-RPC error object.
     pub fn to_json(&self) -> Value {
-        let mut error = json!({ "code": self.code().number(), "message": self.to_string() });
+        let mut error = json!({ "code": self.number(), "message": self.to_string() });
         if let (Some(data), Some(members)) = (self.data(), error.as_object_mut()) {
             members.insert("data".to_owned(), data);
         }

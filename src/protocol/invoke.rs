@@ -9,10 +9,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::admit::ClientCapabilities;
-use super::catalog::{Catalog, ToolName};
-use super::content::Content;
+use super::catalog::{Catalog, Found, ToolName};
+use super::content::{Content, PromptMessage, ResourceContents};
 use super::json::RawJson;
+use super::log::LogLevel;
 use super::revision::Revision;
+use super::task::{TaskAnswer, TaskRequest};
 
 /// A future that the engine can hold without knowing its type.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -61,35 +63,161 @@ impl Arguments {
     }
 }
 
-/// A tool call that was admitted and whose arguments fit the schema.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone))]
+/// What is to be carried out.
+#[derive(Debug, Clone)]
+pub enum Operation {
+    /// `tools/call`, its arguments checked against the schema.
+    Call {
+        /// The tool.
+        tool: ToolName,
+        /// What it is called with.
+        arguments: Arguments,
+        /// Whether the call is to become a task, and how long that may be kept after it ended, milliseconds.
+        task: Option<TaskWish>,
+    },
+    /// `prompts/get`, its required arguments there and none but those declared.
+    Prompt {
+        /// The prompt.
+        name: Box<str>,
+        /// Its arguments.
+        arguments: Vec<(Box<str>, String)>,
+    },
+    /// `resources/read` of what the catalog names.
+    Read {
+        /// As it was asked for.
+        uri: Box<str>,
+        /// What it names.
+        found: Found,
+    },
+    /// `completion/complete` of what the catalog leaves to the backend.
+    Complete(Completing),
+    /// A `tasks/` request.
+    Task(TaskRequest),
+}
+
+impl Operation {
+    /// The tool that is called.
+    pub fn tool(&self) -> Option<&ToolName> {
+        match self {
+            Self::Call { tool, .. } => Some(tool),
+            Self::Prompt { .. } | Self::Read { .. } | Self::Complete(_) | Self::Task(_) => None,
+        }
+    }
+
+    /// The arguments of a tool call.
+    pub fn arguments(&self) -> Option<&Arguments> {
+        match self {
+            Self::Call { arguments, .. } => Some(arguments),
+            Self::Prompt { .. } | Self::Read { .. } | Self::Complete(_) | Self::Task(_) => None,
+        }
+    }
+
+    /// The method on the wire and what it is about, for a log or a text to a person.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Call { tool, .. } => format!("tool {tool}"),
+            Self::Prompt { name, .. } => format!("prompt {name}"),
+            Self::Read { uri, .. } => format!("resource {uri}"),
+            Self::Complete(_) => "completion".to_owned(),
+            Self::Task(_) => "task".to_owned(),
+        }
+    }
+}
+
+/// A call that is to become a task.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TaskWish {
+    /// How long it is to be kept, milliseconds from its creation; the server's choice if absent.
+    pub ttl_ms: Option<u64>,
+}
+
+/// What an argument belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reference {
+    /// A prompt, by name.
+    Prompt(Box<str>),
+    /// A resource template, as written.
+    Template(Box<str>),
+}
+
+/// An argument that is being typed.
+#[derive(Debug, Clone)]
+pub struct Completing {
+    /// What it belongs to.
+    pub of: Reference,
+    /// Its name.
+    pub argument: Box<str>,
+    /// What was typed of it.
+    pub typed: String,
+    /// The arguments that are known already.
+    pub context: Vec<(Box<str>, String)>,
+}
+
+/// What an argument may be completed to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// The values; at most 100 of them are sent.
+    pub values: Vec<String>,
+    /// How many there are, if known and more than are given here.
+    pub total: Option<u64>,
+    /// Whether there are more than are given here.
+    pub more: bool,
+}
+
+/// What a prompt comes to.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Prompted {
+    /// For people.
+    pub description: Option<String>,
+    /// What is said.
+    pub messages: Vec<PromptMessage>,
+}
+
+/// A request that was admitted and checked, for a backend.
+#[derive(Debug, Clone)]
 pub struct Invocation {
-    /// The catalog the call began with; it ends on the same one, whatever is published meanwhile.
+    /// The catalog it began with; it ends on the same one, whatever is published meanwhile.
     pub catalog: Arc<Catalog>,
-    /// The tool.
-    pub tool: ToolName,
-    /// What it is called with.
-    pub arguments: Arguments,
-    /// What the client answered to the tool's last [`Ask`]: bare results by key. Empty on a first call.
+    /// What is to be done.
+    pub operation: Operation,
+    /// What the client answered to the last [`Ask`]: bare results by key. Empty at first.
     pub answers: Vec<(Box<str>, RawJson)>,
-    /// What the tool put into its last [`Ask`], unsealed.
+    /// What was put into the last [`Ask`], unsealed.
     pub state: Option<serde_json::Value>,
-    /// Who calls.
+    /// Who asks.
     pub principal: Principal,
-    /// The revision the call came in.
+    /// The revision it came in.
     pub revision: Revision,
     /// What the client can be asked.
     pub client: ClientCapabilities,
 }
 
-/// How a call ended.
-#[derive(Debug)]
+impl Invocation {
+    /// The client's answer under a key.
+    pub fn answer(&self, key: &str) -> Option<&RawJson> {
+        self.answers.iter().find(|(k, _)| &**k == key).map(|(_, answer)| answer)
+    }
+}
+
+/// How an invocation ended.
+#[derive(Debug, Clone)]
 pub enum Outcome {
-    /// It did what was asked.
+    /// The tool did what was asked.
     Complete(Content),
-    /// It did not; the text tells the model what to change.
+    /// The tool, or what stands behind a prompt or a resource, did not; the text tells the model what to change.
     Failed(Content),
+    /// The prompt's messages.
+    Prompted(Prompted),
+    /// The resource's contents; more than one for a folder.
+    Read(Vec<ResourceContents>),
+    /// The values.
+    Completed(Completion),
+    /// The answer to a task's request, or the task that a call became.
+    Task(TaskAnswer),
+    /// There is nothing behind a URI that a template matched, or no such task of this principal.
+    NotFound,
+    /// The params ask for what cannot be, such as an end to a task that has ended.
+    Refused(String),
     /// It cannot go on without an answer of the client.
     InputRequired(Ask),
     /// A defect of the server; the peer is told the incident number alone.
@@ -125,6 +253,19 @@ impl InputKind {
     }
 }
 
+impl InputKind {
+    /// The capability that a client declares to be asked this.
+    pub fn needs(self) -> &'static str {
+        match self {
+            Self::ElicitForm => "elicitation",
+            Self::ElicitUrl => "elicitation.url",
+            Self::Sample => "sampling",
+            Self::SampleWithTools => "sampling.tools",
+            Self::Roots => "roots",
+        }
+    }
+}
+
 /// One question to the client.
 #[derive(Debug, Clone)]
 pub struct InputRequest {
@@ -136,7 +277,7 @@ pub struct InputRequest {
     pub params: serde_json::Value,
 }
 
-/// A tool's questions and what it wants to be told again with the answers.
+/// Questions, and what is to be told again with the answers.
 #[derive(Debug, Clone, Default)]
 pub struct Ask {
     /// The questions, each key once.
@@ -157,6 +298,22 @@ pub enum Notice {
         /// What is being done.
         message: Option<String>,
     },
+    /// A log message; sent only to a peer that wants its level. Nothing secret may be in it.
+    Log {
+        /// How much it matters.
+        level: LogLevel,
+        /// What it is about.
+        logger: Option<String>,
+        /// A text, or any other value.
+        data: serde_json::Value,
+    },
+    /// A resource is not what it was; sent to whoever subscribed to it.
+    Updated {
+        /// Its URI.
+        uri: String,
+    },
+    /// The answer will take a while: where the revision lets a client fetch it later, its connection may be closed now.
+    Detach,
 }
 
 /// The far end, as a running call sees it.

@@ -39,6 +39,36 @@ pub const BAD_LINES_AT_MOST: u32 = 1000;
 /// Longest deadline a tool may declare, whatever progress it makes.
 pub const DEADLINE_AT_MOST: Duration = Duration::from_secs(3600);
 
+/// Most listen streams, or most resources subscribed to, of one connection.
+pub const SUBSCRIPTIONS_AT_MOST: usize = 16;
+
+/// Most entries of one kind in a subscription.
+pub const SUBSCRIBED_URIS: usize = 256;
+
+/// Longest URI that can be subscribed to, bytes: it is kept as long as the subscription.
+pub const SUBSCRIBED_URI_BYTES: usize = 2048;
+
+/// How often one call may ask its legacy client (questions that are asked together count once).
+pub const ASKED_AT_MOST: u32 = 8;
+
+/// How long a legacy client, and the person before it, may take to answer.
+pub const ANSWER_TIME: Duration = Duration::from_secs(600);
+
+/// Log messages a call may send at once, and the rate per second at which that allowance returns.
+pub const LOG_BURST: u32 = 50;
+
+/// Definitions on one page of a list: clients that ask for no second page are common, and no list that a model can
+/// use is longer.
+pub const LISTING_PAGE: usize = 500;
+
+/// Most files of a skill, and most bytes of them together: what every host must take (the skills extension, Limits).
+pub const SKILL_FILES: usize = 512;
+/// See [`SKILL_FILES`].
+pub const SKILL_BYTES: usize = 16 * 1024 * 1024;
+
+/// Most values that complete an argument (2026-07-28 schema, `CompleteResult`).
+pub const COMPLETIONS_AT_MOST: usize = 100;
+
 /// Longest single answer a client takes, bytes; long listings come in pages.
 pub const ANSWER_BYTES: usize = 16 * 1024 * 1024;
 

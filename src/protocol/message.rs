@@ -32,6 +32,14 @@ impl RequestId {
         }
     }
 
+    /// The id as a value.
+    pub fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::Integer(number) => (*number).into(),
+            Self::String(text) => (&**text).into(),
+        }
+    }
+
     /// The id as JSON.
     pub fn write(&self, out: &mut BytesMut) {
         match self {
@@ -243,8 +251,20 @@ pub fn encode_response(id: Option<&RequestId>, result: &Result<Bytes, Fault>) ->
     out.freeze()
 }
 
-/// Encodes a notification of ours; `params` is the text of an object.
+/// Encodes a request of ours; `params` is the text of an object.
+pub fn encode_request(id: &RequestId, method: &str, params: &str) -> Bytes {
+    let mut out = BytesMut::with_capacity(params.len() + method.len() + 64);
+    out.put_slice(br#"{"jsonrpc":"2.0","id":"#);
+    id.write(&mut out);
+    out.put_slice(format!(",\"method\":\"{method}\",\"params\":{params}}}").as_bytes());
+    out.freeze()
+}
+
+/// Encodes a notification of ours; `params` is the text of an object, or empty for none.
 pub fn encode_notification(method: &str, params: &str) -> Bytes {
+    if params.is_empty() {
+        return format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"}}").into();
+    }
     format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\",\"params\":{params}}}").into()
 }
 

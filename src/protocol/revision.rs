@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+use super::fault::ErrorCode;
+pub use super::method::Method;
+
 /// A dated protocol revision that this engine knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Revision {
@@ -27,47 +30,6 @@ pub enum Era {
     Legacy,
     /// `_meta` on every request, no session.
     Modern,
-}
-
-/// A request method that this engine implements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// `initialize`
-    Initialize,
-    /// `ping`
-    Ping,
-    /// `server/discover`
-    Discover,
-    /// `tools/list`
-    ToolsList,
-    /// `tools/call`
-    ToolsCall,
-}
-
-impl Method {
-    /// All methods with their names on the wire.
-    const NAMES: [(Self, &'static str); 5] = [
-        (Self::Initialize, "initialize"),
-        (Self::Ping, "ping"),
-        (Self::Discover, "server/discover"),
-        (Self::ToolsList, "tools/list"),
-        (Self::ToolsCall, "tools/call"),
-    ];
-
-    /// The method of that name, case-sensitive, if the engine implements it in any revision.
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(_, n)| *n == name).map(|(method, _)| *method)
-    }
-
-    /// The name on the wire.
-    pub fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(m, _)| *m == self).map_or("", |(_, name)| name)
-    }
-
-    /// The member of `params` that the `Mcp-Name` header mirrors (2026-07-28 transports/streamable-http).
-    pub fn mirrored_name(self) -> Option<&'static str> {
-        (self == Self::ToolsCall).then_some("name")
-    }
 }
 
 /// What is done with arguments that do not fit a tool's `inputSchema`.
@@ -128,14 +90,81 @@ pub struct Rules {
     pub input_required: bool,
     /// What a closed HTTP response means.
     pub on_disconnect: OnDisconnect,
-    /// Whether event streams begin with an event without a message, and may be closed before their answer
-    /// (2025-11-25 basic/transports, Sending Messages to the Server). Earlier clients may read that event as JSON.
-    pub polling: bool,
     /// The methods a peer of this revision may call.
     pub methods: &'static [Method],
+    /// The code of a resource that does not exist.
+    pub resource_missing: ErrorCode,
+    /// Whether there are blocks of sound.
+    pub audio_blocks: bool,
+    /// Whether there are blocks that only name a resource.
+    pub link_blocks: bool,
+    /// Whether blocks and resource contents have `_meta`.
+    pub block_meta: bool,
+    /// Whether annotations may say when something was last modified.
+    pub last_modified: bool,
+    /// Whether the implementation object may have a description, icons and a website.
+    pub identity_details: bool,
+    /// Whether completion is a capability of its own.
+    pub completions_capability: bool,
+    /// Whether extensions are declared among the capabilities.
+    pub extensions: bool,
+    /// What of `elicitation/create` exists.
+    pub elicitation: Elicitation,
+    /// Whether a model can be sampled with tools.
+    pub sampling_tools: bool,
+    /// Whether log messages are asked for request by request, not by session.
+    pub level_by_request: bool,
+    /// Which form of tasks.
+    pub tasks: Tasks,
+    /// Whether an event stream begins with an event without data and may be closed early (2025-11-25 basic/transports).
+    pub polling: bool,
 }
 
-const LEGACY_METHODS: &[Method] = &[Method::Initialize, Method::Ping, Method::ToolsList, Method::ToolsCall];
+/// What of `elicitation/create` a revision has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Elicitation {
+    /// Nothing.
+    None,
+    /// Forms, without a `mode`.
+    Form,
+    /// Forms and addresses, named by `mode`; an address has an `elicitationId`.
+    FormAndUrl,
+    /// Forms and addresses, named by `mode`.
+    Modern,
+}
+
+/// Which form of tasks a revision has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tasks {
+    /// None.
+    None,
+    /// The experimental part of 2025-11-25.
+    Experimental,
+    /// The extension of 2026-07-28.
+    Extension,
+}
+
+/// What every revision with a handshake has.
+macro_rules! legacy_methods {
+    ($($more:ident),*) => {
+        &[
+            Method::Initialize,
+            Method::Ping,
+            Method::ToolsList,
+            Method::ToolsCall,
+            Method::ResourcesList,
+            Method::TemplatesList,
+            Method::ResourcesRead,
+            Method::Subscribe,
+            Method::Unsubscribe,
+            Method::PromptsList,
+            Method::PromptsGet,
+            Method::Complete,
+            Method::SetLevel,
+            $(Method::$more,)*
+        ]
+    };
+}
 
 static V2024_11_05: Rules = Rules {
     name: "2024-11-05",
@@ -151,8 +180,20 @@ static V2024_11_05: Rules = Rules {
     any_output_root: false,
     input_required: false,
     on_disconnect: OnDisconnect::Continue,
+    methods: legacy_methods!(),
+    resource_missing: ErrorCode::ResourceNotFound,
+    audio_blocks: false,
+    link_blocks: false,
+    block_meta: false,
+    last_modified: false,
+    identity_details: false,
+    completions_capability: false,
+    extensions: false,
+    elicitation: Elicitation::None,
+    sampling_tools: false,
+    level_by_request: false,
+    tasks: Tasks::None,
     polling: false,
-    methods: LEGACY_METHODS,
 };
 
 static V2025_03_26: Rules = Rules {
@@ -169,8 +210,20 @@ static V2025_03_26: Rules = Rules {
     any_output_root: false,
     input_required: false,
     on_disconnect: OnDisconnect::Continue,
+    methods: legacy_methods!(),
+    resource_missing: ErrorCode::ResourceNotFound,
+    audio_blocks: true,
+    link_blocks: false,
+    block_meta: false,
+    last_modified: false,
+    identity_details: false,
+    completions_capability: true,
+    extensions: false,
+    elicitation: Elicitation::None,
+    sampling_tools: false,
+    level_by_request: false,
+    tasks: Tasks::None,
     polling: false,
-    methods: LEGACY_METHODS,
 };
 
 static V2025_06_18: Rules = Rules {
@@ -187,8 +240,20 @@ static V2025_06_18: Rules = Rules {
     any_output_root: false,
     input_required: false,
     on_disconnect: OnDisconnect::Continue,
+    methods: legacy_methods!(),
+    resource_missing: ErrorCode::ResourceNotFound,
+    audio_blocks: true,
+    link_blocks: true,
+    block_meta: true,
+    last_modified: true,
+    identity_details: false,
+    completions_capability: true,
+    extensions: false,
+    elicitation: Elicitation::Form,
+    sampling_tools: false,
+    level_by_request: false,
+    tasks: Tasks::None,
     polling: false,
-    methods: LEGACY_METHODS,
 };
 
 static V2025_11_25: Rules = Rules {
@@ -205,8 +270,20 @@ static V2025_11_25: Rules = Rules {
     any_output_root: false,
     input_required: false,
     on_disconnect: OnDisconnect::Continue,
+    methods: legacy_methods!(TasksGet, TasksResult, TasksList, TasksCancel),
+    resource_missing: ErrorCode::ResourceNotFound,
+    audio_blocks: true,
+    link_blocks: true,
+    block_meta: true,
+    last_modified: true,
+    identity_details: true,
+    completions_capability: true,
+    extensions: false,
+    elicitation: Elicitation::FormAndUrl,
+    sampling_tools: true,
+    level_by_request: false,
+    tasks: Tasks::Experimental,
     polling: true,
-    methods: LEGACY_METHODS,
 };
 
 static V2026_07_28: Rules = Rules {
@@ -223,8 +300,37 @@ static V2026_07_28: Rules = Rules {
     any_output_root: true,
     input_required: true,
     on_disconnect: OnDisconnect::Cancel,
+    methods: &[
+        Method::Discover,
+        Method::ToolsList,
+        Method::ToolsCall,
+        Method::ResourcesList,
+        Method::TemplatesList,
+        Method::ResourcesRead,
+        Method::PromptsList,
+        Method::PromptsGet,
+        Method::Complete,
+        Method::Listen,
+        Method::TasksGet,
+        Method::TasksCancel,
+        Method::TasksUpdate,
+        Method::SkillsList,
+        Method::SkillsGet,
+        Method::DirectoryRead,
+    ],
+    resource_missing: ErrorCode::InvalidParams,
+    audio_blocks: true,
+    link_blocks: true,
+    block_meta: true,
+    last_modified: true,
+    identity_details: true,
+    completions_capability: true,
+    extensions: true,
+    elicitation: Elicitation::Modern,
+    sampling_tools: true,
+    level_by_request: true,
+    tasks: Tasks::Extension,
     polling: false,
-    methods: &[Method::Discover, Method::ToolsList, Method::ToolsCall],
 };
 
 /// The text names no revision of this engine.
@@ -338,14 +444,5 @@ mod tests {
     fn supported_lists_run_from_the_newest_to_the_oldest() {
         assert_eq!(Offer::Both.supported(), ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]);
         assert_eq!(Offer::ModernOnly.supported(), ["2026-07-28"]);
-    }
-
-    #[test]
-    fn every_method_reads_back_from_its_name() {
-        for (method, name) in Method::NAMES {
-            assert_eq!(Method::parse(name), Some(method));
-            assert_eq!(method.name(), name);
-        }
-        assert_eq!(Method::parse("TOOLS/LIST"), None);
     }
 }

@@ -13,10 +13,7 @@ use super::problem::{Finding, Findings, Problems, Severity};
 use super::resolve::{self, Resolved, ResolvedTool};
 use super::source::{self, Span};
 use super::{lint, tree};
-use crate::protocol::catalog::DEFAULT_DIGEST_KEY;
-use crate::protocol::{
-    Annotations, CacheHints, CacheScope, Catalog, CatalogError, CatalogParts, Identity, Offer, ToolParts,
-};
+use crate::protocol::{Annotations, CacheHints, CacheScope, Catalog, CatalogError, CatalogParts, Place, ToolParts};
 
 pub(crate) use super::resolve::Host;
 
@@ -87,18 +84,15 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
 fn parts(file: &SurfaceFile<'_>) -> CatalogParts {
     let text = |at: &Option<source::At<String>>| at.as_ref().map(|at| at.value.clone());
     let ttl_ms = file.ttl.map_or(0, |ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
-    CatalogParts {
-        identity: Identity {
-            name: text(&file.name).unwrap_or_default(),
-            version: text(&file.version).unwrap_or_default(),
-            title: text(&file.title),
-        },
-        instructions: text(&file.instructions),
-        digest_key: text(&file.digest_key).unwrap_or_else(|| DEFAULT_DIGEST_KEY.to_owned()),
-        cache: CacheHints { ttl_ms, scope: CacheScope::Private },
-        offer: Offer::default(),
-        tools: file.tools.iter().map(tool_parts).collect(),
+    let mut parts = CatalogParts::new(text(&file.name).unwrap_or_default(), text(&file.version).unwrap_or_default());
+    parts.identity.title = text(&file.title);
+    parts.instructions = text(&file.instructions);
+    if let Some(key) = text(&file.digest_key) {
+        parts.digest_key = key;
     }
+    parts.cache = CacheHints { ttl_ms, scope: CacheScope::Private };
+    parts.tools = file.tools.iter().map(tool_parts).collect();
+    parts
 }
 
 fn tool_parts(tool: &ToolEntry<'_>) -> ToolParts {
@@ -129,7 +123,10 @@ fn annotations(tool: &ToolEntry<'_>) -> Annotations {
 
 /// A problem of the catalog, at its place in the file.
 fn finding(error: CatalogError, file: &SurfaceFile<'_>) -> Finding {
-    let tool = error.tool.and_then(|index| file.tools.get(index));
+    let tool = match error.place {
+        Place::Tool(index) => file.tools.get(index),
+        Place::Catalog | Place::Resource(_) | Place::Template(_) | Place::Prompt(_) | Place::Skill(_) => None,
+    };
     let of_file = || file.digest_key.as_ref().map_or(Span::START, |key| key.span);
     Finding {
         rule: error.rule,
@@ -167,7 +164,7 @@ fn declare_tool(tool: &ToolEntry<'_>, paths: ResolvedTool, root: &Path) -> Optio
         root: root.to_owned(),
         cwd,
         env: tool.env.iter().map(|variable| variable.value.clone()).collect(),
-        stdin: tool.stdin.as_ref().map(|name| name.value.clone()),
+        stdin: tool.stdin.as_ref().map(|feed| feed.value.clone()),
         cap: tool.cap.unwrap_or(DEFAULT_CAP),
         exit_codes: tool.exit_codes.clone().unwrap_or_else(|| vec![0]),
         output: tool.output.as_ref().map_or(Output::Text, |output| output.value),

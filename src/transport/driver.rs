@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
+use super::hub::{Hears, News};
 use super::{Engine, now};
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::{
@@ -157,6 +158,13 @@ impl<S: Sink> Driver<S> {
         self.carry(machine);
     }
 
+    /// Ends every subscription, as the server is about to stop.
+    pub(super) fn drain(&self) {
+        let mut machine = self.lock();
+        machine.connection.handle_draining();
+        self.carry(machine);
+    }
+
     /// How many calls have not ended, cancelled ones included.
     pub(super) fn running(&self) -> usize {
         self.lock().running.len()
@@ -194,7 +202,11 @@ impl<S: Sink> Driver<S> {
                 Output::Ask { arrival, message } => self.0.sink.ask(arrival, message),
                 Output::Announce { message } => self.0.sink.announce(message),
                 Output::Detach { arrival } => self.0.sink.detach(arrival),
-                Output::Hear => {}
+                Output::Silence { arrival } => self.0.sink.silence(arrival),
+                Output::Hear => {
+                    let hearer: Arc<dyn Hears> = Arc::clone(&self.0) as _;
+                    self.0.engine.hub.register(&hearer);
+                }
                 Output::Cancel { call, arrival, silent } => {
                     if let Some(gone) = machine.running.get(&call) {
                         gone.set();
@@ -281,6 +293,26 @@ impl<S: Sink> Driver<S> {
     }
 }
 
+/// A connection that hears what is published. Told from outside, never under another connection's lock.
+impl<S: Sink> Hears for Inner<S> {
+    fn hear(self: Arc<Self>, news: &News) {
+        let driver = Driver(self);
+        let mut machine = driver.lock();
+        match news {
+            News::Published(changed) => machine.connection.handle_published(*changed),
+            News::Draining => machine.connection.handle_draining(),
+            News::Updated(uri) => machine.connection.handle_updated(uri),
+            News::Task { principal, task } => {
+                if machine.connection.principal() == principal {
+                    let catalog = driver.0.engine.dispatcher.catalog();
+                    machine.connection.handle_task(task, &catalog);
+                }
+            }
+        }
+        driver.carry(machine);
+    }
+}
+
 /// Polls a call; a panic in it becomes a defect with a number, under which the log has it.
 fn poll_caught(running: Pin<&mut (dyn Future<Output = Outcome> + Send)>, cx: &mut Context<'_>) -> Poll<Outcome> {
     std::panic::catch_unwind(AssertUnwindSafe(|| running.poll(cx))).unwrap_or_else(|_| {
@@ -299,6 +331,10 @@ struct FarEnd<S> {
 
 impl<S: Sink> Caller for FarEnd<S> {
     fn notify(&self, notice: Notice) {
+        if let Notice::Updated { uri } = &notice {
+            self.driver.0.engine.hub.updated(uri);
+            return;
+        }
         let mut machine = self.driver.lock();
         machine.connection.handle_notice(Instant::now(), self.call, notice);
         self.driver.carry(machine);

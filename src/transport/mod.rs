@@ -5,6 +5,7 @@
 
 mod driver;
 pub mod http;
+mod hub;
 pub mod stdio;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::Semaphore;
 
+pub use self::hub::Hub;
 use crate::protocol::{Connection, Dispatcher, Invoke, Limits, Moment, Principal};
 
 /// How long calls may take to stop once they are cancelled at the end.
@@ -25,13 +27,21 @@ pub struct Engine {
     limits: Arc<Limits>,
     /// Calls in flight in the process.
     calls: Arc<Semaphore>,
+    hub: Hub,
 }
 
 impl Engine {
     /// An engine that dispatches by `dispatcher` and has calls carried out by `invoke`.
     pub fn new(dispatcher: Arc<Dispatcher>, invoke: Arc<dyn Invoke>, limits: Limits) -> Self {
         let calls = Arc::new(Semaphore::new(limits.calls));
-        Self { dispatcher, invoke, limits: Arc::new(limits), calls }
+        Self { dispatcher, invoke, limits: Arc::new(limits), calls, hub: Hub::new() }
+    }
+
+    /// The same engine, whose connections hear what this hub is told.
+    #[must_use]
+    pub fn with_hub(mut self, hub: Hub) -> Self {
+        self.hub = hub;
+        self
     }
 
     /// The limits in force.

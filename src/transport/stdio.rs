@@ -63,7 +63,7 @@ pub async fn serve(engine: Engine, streams: Streams, stop: impl Future<Output = 
     let json = engine.limits.json;
     let Streams { input, output } = streams;
     let outgoing = Arc::new(Outgoing::default());
-    let connection = engine.open(Principal::LOCAL);
+    let connection = engine.open(Principal::LOCAL).sharing_its_stream();
     let driver = Driver::new(engine, connection, Lane { outgoing: Arc::clone(&outgoing) });
 
     let writer = Arc::clone(&outgoing);
@@ -94,6 +94,7 @@ pub async fn serve(engine: Engine, streams: Streams, stop: impl Future<Output = 
         },
         () = outgoing.broken.notified() => {}
     }
+    driver.drain();
     driver.close();
     let _ = tokio::time::timeout(STOP_TIME, driver.idle()).await;
     let _ = tokio::task::spawn_blocking(move || outgoing.close(drain)).await;

@@ -11,11 +11,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use twodoor::protocol::catalog::DEFAULT_DIGEST_KEY;
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::{
-    CacheHints, Caller, Catalog, CatalogParts, Content, Dispatcher, Identity, Invocation, Invoke, Json, Limits, Notice,
-    Offer, Outcome, ToolParts,
+    Caller, Catalog, CatalogParts, Content, Dispatcher, Invocation, Invoke, Json, Limits, Notice, Offer, Outcome,
+    ToolParts,
 };
 use twodoor::transport::Engine;
 
@@ -59,7 +58,8 @@ impl Backend {
 impl Invoke for Backend {
     fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
-            let arguments: Value = serde_json::from_slice(invocation.arguments.text().as_bytes()).unwrap();
+            let arguments: Value =
+                serde_json::from_slice(invocation.operation.arguments().unwrap().text().as_bytes()).unwrap();
             let count = |name: &str| arguments[name].as_u64().unwrap_or_default();
             let text = arguments["text"].as_str().unwrap_or_default().to_owned();
             self.report(Report::Began(text.clone()));
@@ -133,14 +133,7 @@ pub(crate) fn engine(limits: Limits, offer: Offer) -> (Engine, Arc<Backend>, Rep
     let mut hasty = ToolParts::new("hasty");
     hasty.input_schema = schema(&json!({ "type": "object" }));
     hasty.deadline = Some(Duration::from_millis(50));
-    let parts = CatalogParts {
-        identity: Identity { name: "wire".to_owned(), version: "1.0.0".to_owned(), title: None },
-        instructions: None,
-        digest_key: DEFAULT_DIGEST_KEY.to_owned(),
-        cache: CacheHints::default(),
-        offer,
-        tools: vec![act, mirrored, hasty],
-    };
+    let parts = CatalogParts { offer, tools: vec![act, mirrored, hasty], ..CatalogParts::new("wire", "1.0.0") };
     let catalog = Arc::new(Catalog::build(parts).unwrap());
     let dispatcher = Arc::new(Dispatcher::new(Arc::new(catalog), [7; 32]));
     let (sender, receiver) = channel();

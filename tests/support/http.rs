@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use twodoor::protocol::{Arguments, RawJson, Revision};
 
 use super::play::Player;
+use super::record::{Exchange, claims};
 use super::served::Served;
 use super::transcript::{Act, Client, HttpRequest, Legacy, Said, SaidHead, Transcript};
 use super::world::PATIENCE;
@@ -29,6 +30,10 @@ pub(crate) struct Http {
     agreed: Option<Revision>,
     /// The ids of the events that came, in order.
     events: Vec<String>,
+    /// The revisions of the sessions that were opened.
+    sessions: BTreeMap<String, Revision>,
+    /// The request on whose response the latest message came.
+    heard: Option<usize>,
 }
 
 /// What the events of a response must have.
@@ -44,6 +49,12 @@ pub(super) struct Numbering {
 /// One request that was sent.
 struct Request {
     stream: TcpStream,
+    body: Vec<u8>,
+    /// The session and the revision that its headers name.
+    sid: Option<String>,
+    version: Option<String>,
+    /// The session that its response opened.
+    opened: Option<String>,
     /// Whether its head and its end are checked by the runner instead of the transcript.
     implied: bool,
     /// Whether the body made a modern claim.
@@ -79,18 +90,15 @@ impl Http {
             sid: None,
             agreed: None,
             events: Vec::new(),
+            sessions: BTreeMap::new(),
+            heard: None,
         }
     }
 
     /// The headers that a well-behaved client sends with a message.
     fn implied(&self, body: &[u8]) -> (HttpRequest, bool, bool) {
         let value: Value = serde_json::from_slice(body).unwrap_or_default();
-        let claim = &value["params"]["_meta"];
-        let claimed = claim.as_object().is_some_and(|meta| {
-            ["protocolVersion", "clientCapabilities", "clientInfo"]
-                .iter()
-                .any(|key| meta.contains_key(&format!("io.modelcontextprotocol/{key}")))
-        });
+        let claimed = claims(&value);
         let answered = value.get("id").is_some() || value.get("method").is_none();
         let request = HttpRequest {
             verb: "POST".to_owned(),
@@ -167,10 +175,10 @@ impl Http {
         let ids = has("Mcp-Session-Id") && !claimed;
         let polling = self.agreed.is_some_and(|revision| revision.rules().polling);
         let numbering = Numbering { ids, primed: ids && polling && !has("Last-Event-ID"), endpoint: false };
-        for (name, value) in headers {
+        for (name, value) in &headers {
             bytes.extend_from_slice(name.as_bytes());
             bytes.extend_from_slice(b": ");
-            bytes.extend_from_slice(&unescape_header(&value, &self.served.address));
+            bytes.extend_from_slice(&unescape_header(value, &self.served.address));
             bytes.extend_from_slice(b"\r\n");
         }
         bytes.extend_from_slice(b"\r\n");
@@ -187,7 +195,21 @@ impl Http {
             let outcome = read_response(BufReader::new(reader), head_only, numbering, &mut tell_one);
             tell_one(Event::End(outcome));
         });
-        self.requests.push(Request { stream, implied, claimed, status: 0, over: false, left_open: false });
+        let header = |wanted: &str| {
+            headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.clone())
+        };
+        self.requests.push(Request {
+            stream,
+            body: request.body.clone().unwrap_or_default(),
+            sid: header("mcp-session-id"),
+            version: header("mcp-protocol-version"),
+            opened: None,
+            implied,
+            claimed,
+            status: 0,
+            over: false,
+            left_open: false,
+        });
         Ok(index)
     }
 
@@ -212,14 +234,18 @@ impl Http {
                 self.requests[index].status = head.status;
                 if let Some(sid) = head.header("mcp-session-id") {
                     self.sid = Some(sid.to_owned());
+                    self.requests[index].opened = Some(sid.to_owned());
                 }
             }
             Event::Blank(id) => self.events.push(id.clone()),
             Event::Message(text, id) => {
                 self.events.extend(id.clone());
+                self.heard = Some(index);
                 let value: Value = serde_json::from_str(text).unwrap_or_default();
                 if let Some(agreed) = value["result"]["protocolVersion"].as_str() {
                     self.agreed = Revision::parse(agreed).ok();
+                    let opened = self.requests[index].opened.clone();
+                    self.sessions.extend(opened.zip(self.agreed));
                 }
             }
             Event::End(_) => self.requests[index].over = true,
@@ -446,6 +472,24 @@ impl Player for Http {
         if let Some(current) = self.current.take() {
             self.requests[current].left_open = true;
         }
+    }
+
+    fn exchange(&self) -> Option<Exchange> {
+        let request = &self.requests[self.heard?];
+        let agreed = request.sid.as_ref().and_then(|sid| self.sessions.get(sid)).copied();
+        // Without a session the header names the revision, and where it is absent one is assumed.
+        let named = || match &request.version {
+            Some(version) => Revision::parse(version).unwrap_or(Revision::NEWEST_LEGACY),
+            None => Revision::ASSUMED_OVER_HTTP,
+        };
+        let bodies = match &request.sid {
+            Some(sid) if request.body.is_empty() => {
+                let same = self.requests.iter().filter(|other| other.sid.as_ref() == Some(sid));
+                same.map(|other| other.body.clone()).collect()
+            }
+            _ => vec![request.body.clone()],
+        };
+        Some(Exchange { bodies, revision: agreed.unwrap_or_else(named) })
     }
 
     fn finish(&mut self) -> Result<Vec<Said>, String> {

@@ -108,12 +108,14 @@ impl Memory {
                     self.say(&message);
                 }
                 // There is no stream to close, and nothing is published here.
-                Output::Detach { .. } | Output::Hear => {}
+                Output::Detach { .. } | Output::Silence { .. } | Output::Hear => {}
                 Output::Batch { replies, .. } if replies.is_empty() => {}
                 Output::Batch { replies, .. } => self.say(&[&b"["[..], &replies.join(&b","[..]), b"]"].concat()),
                 Output::Cancel { call, .. } => {
-                    let running = self.running.iter().find(|running| running.call == call);
-                    running.expect("a call that runs").far_end.gone.store(true, Ordering::Release);
+                    // A call whose client is being asked does not run meanwhile.
+                    if let Some(running) = self.running.iter().find(|running| running.call == call) {
+                        running.far_end.gone.store(true, Ordering::Release);
+                    }
                 }
                 Output::Invoke { call, invocation, .. } => {
                     let far_end = Arc::new(FarEnd::default());

@@ -4,11 +4,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use twodoor::protocol::catalog::DEFAULT_DIGEST_KEY;
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::json::JsonLimits;
 use twodoor::protocol::{
-    Annotations, Ask, CacheHints, CacheScope, Caller, Catalog, CatalogParts, Content, Dispatcher, Identity, InputKind,
+    Annotations, Ask, CacheHints, CacheScope, Caller, Catalog, CatalogParts, Content, Dispatcher, InputKind,
     InputRequest, Invocation, Invoke, Json, Notice, Offer, Outcome, ToolParts,
 };
 
@@ -95,12 +94,11 @@ pub(crate) fn catalog(offer: Offer, divergent: bool) -> Arc<Catalog> {
         });
     }
     let parts = CatalogParts {
-        identity: Identity { name: "world".to_owned(), version: "1.0.0".to_owned(), title: None },
         instructions: Some("A small world for tests.".to_owned()),
-        digest_key: DEFAULT_DIGEST_KEY.to_owned(),
         cache: CacheHints { ttl_ms: 0, scope: CacheScope::Private },
         offer,
         tools,
+        ..CatalogParts::new("world", "1.0.0")
     };
     Arc::new(Catalog::build(parts).unwrap())
 }
@@ -167,8 +165,9 @@ impl World {
     }
 
     async fn run(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> Outcome {
-        let argument = |name: &str| invocation.arguments.get(name).and_then(|raw| raw.parse::<Value>().ok());
-        match invocation.tool.as_str() {
+        let argument =
+            |name: &str| invocation.operation.arguments().unwrap().get(name).and_then(|raw| raw.parse::<Value>().ok());
+        match invocation.operation.tool().unwrap().as_str() {
             "echo" => Outcome::Complete(Content::text(argument("text").unwrap().as_str().unwrap())),
             "fail" => Outcome::Failed(Content::text("broken")),
             "wait" => self.wait(&*caller).await,
@@ -186,7 +185,7 @@ impl World {
                 self.change(|state| state.late.push(caller));
                 Outcome::Complete(Content::text("3 steps"))
             }
-            "region" => Outcome::Complete(Content::text(invocation.arguments.text().as_str())),
+            "region" => Outcome::Complete(Content::text(invocation.operation.arguments().unwrap().text().as_str())),
             "shape" => Outcome::Complete(Content::structured(json!({"sides": argument("sides").unwrap_or(json!(3))}))),
             "corners" => Outcome::Complete(Content::structured(json!([1, 2, 3]))),
             "ask" => ask(&invocation, argument("kind").as_ref().and_then(Value::as_str).unwrap_or("form")),

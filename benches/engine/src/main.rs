@@ -22,7 +22,7 @@ struct Echo;
 
 impl Invoke for Echo {
     fn invoke(&self, invocation: Invocation, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
-        let text = invocation.arguments.get("text").and_then(|text| text.as_text());
+        let text = invocation.operation.arguments().and_then(|arguments| arguments.get("text")).and_then(|text| text.as_text());
         Box::pin(async { Outcome::Complete(Content::text(text.unwrap_or_default())) })
     }
 }
@@ -35,13 +35,8 @@ fn catalog() -> Result<Catalog> {
         Ok(parts)
     };
     let parts = CatalogParts {
-        identity: Identity { name: "bench".to_owned(), version: "0.0.0".to_owned(), title: None },
-        instructions: None,
-        digest_key: DEFAULT_DIGEST_KEY.to_owned(),
-        cache: CacheHints::default(),
-        offer: Offer::Both,
         tools: tools().into_iter().map(tool).collect::<Result<_>>()?,
-    };
+ ..CatalogParts::new("bench", "0.0.0") };
     Catalog::build(parts).map_err(|problems| anyhow!("{problems:?}"))
 }
 

@@ -76,7 +76,7 @@ impl Reporter {
         if text.len() > self.cap {
             return self.too_long(u64::try_from(text.len()).unwrap_or(u64::MAX));
         }
-        Outcome::Complete(Content { blocks: vec![Block::Text(text)], structured: Some(value.to_value()) })
+        Outcome::Complete(Content { blocks: vec![Block::text(text)], structured: Some(value.to_value()) })
     }
 
     /// An end that the declaration does not count as success.
@@ -179,7 +179,7 @@ mod tests {
 
     fn text(outcome: Outcome) -> String {
         let (Outcome::Complete(content) | Outcome::Failed(content)) = outcome else { panic!("{outcome:?}") };
-        content.blocks.iter().map(|Block::Text(text)| text.as_str()).collect()
+        content.plain_text()
     }
 
     #[test]
@@ -250,7 +250,7 @@ mod tests {
         else {
             panic!("not complete")
         };
-        assert_eq!(content.blocks, [Block::Text(r#"{"b":1.50,"a":["x"]}"#.to_owned())]);
+        assert_eq!(content.blocks, [Block::text(r#"{"b":1.50,"a":["x"]}"#)]);
         assert_eq!(content.structured, Some(serde_json::json!({ "b": 1.5, "a": ["x"] })));
         for (output, expected) in [
             ("", "git should have written one JSON value, but its output is not valid JSON: it ends too early at line"),

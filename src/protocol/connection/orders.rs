@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 
 use super::*;
-use crate::protocol::catalog::{CacheHints, Catalog, CatalogParts, DEFAULT_DIGEST_KEY, Identity, ToolParts};
+use crate::protocol::catalog::{Catalog, CatalogParts, ToolParts};
 use crate::protocol::json::JsonLimits;
-use crate::protocol::revision::{Era, Offer};
+use crate::protocol::revision::{Era, Revision};
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,14 +107,7 @@ fn decoded(text: &str) -> Decoded {
 
 impl Fixture {
     fn new(era: Era) -> Self {
-        let parts = CatalogParts {
-            identity: Identity { name: "orders".to_owned(), version: "1.0.0".to_owned(), title: None },
-            instructions: None,
-            digest_key: DEFAULT_DIGEST_KEY.to_owned(),
-            cache: CacheHints::default(),
-            offer: Offer::Both,
-            tools: vec![ToolParts::new("t")],
-        };
+        let parts = CatalogParts { tools: vec![ToolParts::new("t")], ..CatalogParts::new("orders", "1.0.0") };
         let catalog = Arc::new(Catalog::build(parts).unwrap());
         let dispatcher = Arc::new(Dispatcher::new(Arc::new(catalog), [7; 32]));
         let mut connection = Connection::new(dispatcher, Principal::LOCAL, &Limits::default());
@@ -345,7 +338,11 @@ impl World {
                 let call = self.calls.iter().position(|c| c.name == name).ok_or("an unknown call is cancelled")?;
                 Seen::Cancel { arrival, call, silent }
             }
-            unmodelled => return Err(format!("{unmodelled:?}")),
+            Output::Overrun => return Err("an overrun".to_owned()),
+            Output::Ask { .. } | Output::Announce { .. } | Output::Detach { .. } | Output::Silence { .. } => {
+                return Err("more than was asked for".to_owned());
+            }
+            Output::Hear => return Err("a wish to hear".to_owned()),
         })
     }
 

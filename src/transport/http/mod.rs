@@ -188,6 +188,7 @@ pub async fn serve(
     }
     drop(listener);
     drop(stages);
+    server.engine.hub.draining();
     server.sessions.end_streams();
     server.lanes.end_idle();
     let _ = stage.send(Stage::Draining);

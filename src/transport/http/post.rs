@@ -199,7 +199,7 @@ impl Post<'_> {
             _ => Revision::ASSUMED_OVER_HTTP,
         };
         let engine = self.server.engine.clone();
-        let connection = engine.open(Principal::LOCAL).with_session(Session::assumed(revision));
+        let connection = engine.open(Principal::LOCAL).with_session(Session::assumed(revision)).one_way();
         self.once(connection, decoded).await
     }
 
@@ -216,7 +216,7 @@ impl Post<'_> {
         let engine = self.server.engine.clone();
         let connection = engine.open(Principal::LOCAL);
         if self.server.options.legacy != LegacyMode::Sessions {
-            return self.once(connection, decoded).await;
+            return self.once(connection.one_way(), decoded).await;
         }
         let Some(place) = self.server.places.take() else {
             return response::busy(id, "there is no room for another session: try again later");

@@ -171,12 +171,11 @@ pub(super) mod tests {
     use super::super::replay::Room;
     use super::super::streams::Waits;
     use super::*;
-    use crate::protocol::catalog::DEFAULT_DIGEST_KEY;
+
     use crate::protocol::invoke::BoxFuture;
     use crate::protocol::json::JsonLimits;
     use crate::protocol::{
-        CacheHints, Caller, Catalog, CatalogParts, Content, Decoded, Dispatcher, Identity, Invocation, Invoke, Limits,
-        Offer, Outcome,
+        Caller, Catalog, CatalogParts, Content, Decoded, Dispatcher, Invocation, Invoke, Limits, Outcome,
     };
     use crate::transport::Engine;
 
@@ -189,14 +188,7 @@ pub(super) mod tests {
     }
 
     pub(in super::super) fn session(replay: usize) -> Arc<LegacySession> {
-        let parts = CatalogParts {
-            identity: Identity { name: "test".into(), version: "1.0.0".into(), title: None },
-            instructions: None,
-            digest_key: DEFAULT_DIGEST_KEY.to_owned(),
-            cache: CacheHints::default(),
-            offer: Offer::Both,
-            tools: Vec::new(),
-        };
+        let parts = CatalogParts::new("test", "1.0.0");
         let catalog = Arc::new(Catalog::build(parts).unwrap());
         let dispatcher = Arc::new(Dispatcher::new(Arc::new(catalog), [0; 32]));
         let engine = Engine::new(dispatcher, Arc::new(Nothing), Limits::default());

@@ -16,6 +16,7 @@ pub(super) fn of(fault: &Fault, era: Era) -> StatusCode {
         (Fault::NotOpened { .. }, _) => StatusCode::BAD_REQUEST,
         (Fault::MethodNotFound(_), Era::Modern) => StatusCode::NOT_FOUND,
         (Fault::MethodNotFound(_), Era::Legacy) => StatusCode::OK,
-        (Fault::InvalidParams(_) | Fault::UnknownTool(_) | Fault::Internal { .. }, _) => StatusCode::OK,
+        (Fault::InvalidParams(_) | Fault::UnknownTool(_) | Fault::ResourceNotFound { .. }, _) => StatusCode::OK,
+        (Fault::Internal { .. } | Fault::Failed(_) | Fault::Kept { .. }, _) => StatusCode::OK,
     }
 }
