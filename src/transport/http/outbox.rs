@@ -43,6 +43,11 @@ impl Queue {
         self.give_way();
     }
 
+    /// Whether a question of a request waits.
+    pub(super) fn has_question(&self, about: Arrival) -> bool {
+        self.waiting.iter().any(|waiting| waiting.about == Some(about))
+    }
+
     /// Takes back the questions of a request.
     pub(super) fn take_back(&mut self, about: Arrival) {
         self.waiting.retain(|waiting| waiting.about != Some(about));

@@ -50,7 +50,7 @@ impl LegacySession {
     }
 
     fn is_idle(&self) -> bool {
-        !self.streams().is_read() && self.driver.running() == 0
+        !self.streams().is_read() && !self.driver.is_busy()
     }
 
     /// Cancels what runs and ends every stream.

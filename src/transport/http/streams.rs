@@ -4,7 +4,7 @@
 //! number is never used twice in a session, so a client that lost its connection gets what followed
 //! on that stream and nothing else; what waits and what is kept is bounded (2025-11-25 basic/transports).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -38,6 +38,8 @@ pub(super) struct Streams {
 pub(super) struct Inner {
     alone: Stream,
     posts: HashMap<Arrival, Stream>,
+    /// POSTs whose questions went on the stand-alone stream, for want of their own.
+    asked_alone: HashSet<Arrival>,
     /// How many numbers were given to streams.
     numbered: u64,
     /// How many readers there were that are not a POST's own.
@@ -125,6 +127,7 @@ impl Streams {
         let inner = Inner {
             alone: Stream::new(Some(ALONE), true, None),
             posts: HashMap::new(),
+            asked_alone: HashSet::new(),
             numbered: ALONE,
             readers: 0,
             kept: Kept::new(room),
@@ -211,7 +214,9 @@ impl Streams {
 
     fn end_post(&self, arrival: Arrival, last: Last) {
         let mut inner = self.lock();
-        inner.alone.queue.take_back(arrival);
+        if inner.asked_alone.remove(&arrival) {
+            inner.alone.queue.take_back(arrival);
+        }
         let Some(stream) = inner.posts.get_mut(&arrival) else { return };
         let waker = stream.end(last);
         if stream.reader.is_none() {
@@ -285,7 +290,10 @@ impl Inner {
             let Some(number) = stream.number.filter(|_| stream.next > 0) else {
                 // The client knows of no event to resume after. What needs an answer can still reach it elsewhere.
                 let Some(mut stream) = self.posts.remove(&arrival) else { return };
-                stream.queue.take_lasting().for_each(|message| self.alone.queue.push_question(arrival, message));
+                for message in stream.queue.take_lasting() {
+                    self.asked_alone.insert(arrival);
+                    self.alone.queue.push_question(arrival, message);
+                }
                 return;
             };
             if let Some(message) = stream.queue.pop() {
@@ -320,15 +328,27 @@ impl Sink for Arc<Streams> {
         self.end_post(arrival, Last::Answer(answer));
     }
 
-    /// Progress is worth nothing anywhere but on its request's own stream.
+    /// What cannot go on its request's own stream is worth nothing elsewhere, unless a question was asked there:
+    /// it may say that this is not to be answered any more.
     fn notify(&self, arrival: Arrival, message: Bytes) {
         let mut inner = self.lock();
-        let Some(stream) = inner.posts.get_mut(&arrival).filter(|stream| stream.takes_events) else { return };
-        stream.queue.push_notice(message);
-        let waker = stream.waker.take();
-        if stream.reader.is_none() {
-            inner.settle(self, arrival);
-        }
+        let Inner { alone, posts, asked_alone, .. } = &mut *inner;
+        let waker = if asked_alone.contains(&arrival) {
+            // A question that nobody has heard yet needs no such word.
+            if alone.queue.has_question(arrival) {
+                return;
+            }
+            alone.queue.push_notice(message);
+            alone.waker.take()
+        } else {
+            let Some(stream) = posts.get_mut(&arrival).filter(|stream| stream.takes_events) else { return };
+            stream.queue.push_notice(message);
+            let waker = stream.waker.take();
+            if stream.reader.is_none() {
+                inner.settle(self, arrival);
+            }
+            waker
+        };
         drop(inner);
         wake(waker);
     }
@@ -336,7 +356,7 @@ impl Sink for Arc<Streams> {
     /// A question whose own stream nobody reads goes where somebody does, if the client did not say that it comes back.
     fn ask(&self, arrival: Arrival, message: Bytes) {
         let mut inner = self.lock();
-        let Inner { alone, posts, .. } = &mut *inner;
+        let Inner { alone, posts, asked_alone, .. } = &mut *inner;
         let own = posts.get_mut(&arrival).filter(|stream| stream.takes_events);
         let waker = match own {
             Some(stream) if stream.reader.is_some() || stream.detached || alone.reader.is_none() => {
@@ -348,6 +368,7 @@ impl Sink for Arc<Streams> {
                 waker
             }
             _ => {
+                asked_alone.insert(arrival);
                 alone.queue.push_question(arrival, message);
                 alone.waker.take()
             }

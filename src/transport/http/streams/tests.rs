@@ -169,9 +169,28 @@ fn a_question_that_nobody_heard_is_taken_back_with_its_call() {
         told.ask(arrival, text);
     }
     told.announce("told");
+    told.notify(answered, "not to be answered");
     told.answer(answered, "{}");
     told.streams().silence(silenced);
     assert_eq!(read(&mut told.streams().listen().unwrap()), ["0-0 still asked", "0-1 told"]);
+}
+
+#[test]
+fn a_question_is_withdrawn_where_it_was_asked() {
+    let told = Told::new(false);
+    let mut alone = told.streams().listen().unwrap();
+    let (json_only, _waiting) = told.post(false);
+    told.notify(json_only, "progress");
+    told.ask(json_only, "question");
+    assert_eq!(read(&mut alone), ["0-0 question"]);
+    told.notify(json_only, "not to be answered");
+    told.answer(json_only, "{}");
+    assert_eq!(read(&mut alone), ["0-1 not to be answered"]);
+    let (own, mut reader) = told.stream();
+    told.ask(own, "question");
+    told.notify(own, "not to be answered");
+    assert_eq!(read(&mut reader), ["1-1 question", "1-2 not to be answered"]);
+    assert!(read(&mut alone).is_empty());
 }
 
 #[test]
