@@ -405,7 +405,6 @@ fn over_http_each_modern_listener_hears_its_own_copy_after_it_was_acknowledged()
 }
 
 #[test]
-#[ignore = "the stand-alone stream carries no announcements yet"]
 fn over_http_a_legacy_session_hears_on_its_stream_that_the_tools_changed() {
     let folder = folder();
     let served = Served::start(folder.path(), &["--http", "127.0.0.1:0"]);

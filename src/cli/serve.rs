@@ -40,6 +40,9 @@ pub(crate) struct Serve {
     /// How legacy clients are served over HTTP; off serves them nowhere
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     legacy: Legacy,
+    /// Serve the transport before Streamable HTTP too, at /sse (HTTP+SSE, deprecated), for clients that know no other
+    #[arg(long, requires = "http")]
+    sse: bool,
     /// How long an unused legacy session is kept: 90s, 30m, 2h
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = read_idle)]
     session_idle: Duration,
@@ -90,6 +93,11 @@ impl Serve {
                 return exit::usage();
             }
         };
+        if self.sse && self.legacy == Legacy::Off {
+            let remedy = "leave out --sse, or choose --legacy sessions";
+            show::error("--sse serves legacy clients, whom --legacy off refuses", remedy);
+            return exit::usage();
+        }
         let logging = logging::start(self.log_format);
         let offer = if self.legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
         let mut limits = Limits { session_idle: self.session_idle, ..Limits::default() };
@@ -110,8 +118,12 @@ impl Serve {
                 return exit::listen();
             }
         };
-        let options =
-            Options { legacy: self.legacy.into(), allow_hosts: self.allow_host, allow_origins: self.allow_origin };
+        let options = Options {
+            legacy: self.legacy.into(),
+            sse: self.sse,
+            allow_hosts: self.allow_host,
+            allow_origins: self.allow_origin,
+        };
         let over_stdio = self.stdio || address.is_none();
         let served = runtime.block_on(serve(engine, reload, address, options, over_stdio));
         // A read of standard input may block for ever; it holds nothing that matters now.
@@ -187,16 +199,18 @@ fn read_address(text: &str) -> Result<SocketAddr, (String, &'static str)> {
 }
 
 /// What standard error says once at the start.
-fn opening(shown: &Shown, bound: Option<SocketAddr>, json: bool) -> String {
+fn opening(shown: &Shown, bound: Option<SocketAddr>, sse: bool, json: bool) -> String {
     let url = bound.map(|bound| format!("http://{bound}/mcp"));
+    let sse = bound.filter(|_| sse).map(|bound| format!("http://{bound}/sse"));
     if json {
         let mut line = shown.json();
         if let Some(line) = line.as_object_mut() {
             line.insert("url".to_owned(), url.into());
+            line.insert("sse".to_owned(), sse.into());
         }
         return format!("{line}\n");
     }
-    let listening = url.map(|url| format!("listening on {url}\n")).unwrap_or_default();
+    let listening: String = url.into_iter().chain(sse).map(|url| format!("listening on {url}\n")).collect();
     format!("{}\n{listening}", shown.text())
 }
 
@@ -245,7 +259,7 @@ async fn serve(
         None => None,
     };
     let bound = listener.as_ref().and_then(|listener| listener.local_addr().ok());
-    show::err(&opening(&reload.shown, bound, reload.json));
+    show::err(&opening(&reload.shown, bound, options.sse, reload.json));
     tokio::spawn(reload.run(hang_ups));
     let over_http = async {
         match listener {
