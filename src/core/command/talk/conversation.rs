@@ -1,0 +1,439 @@
+//! What a program says and what it is told, without a descriptor: lines in, reactions out.
+//!
+//! Promises: each question gets exactly one line back, or ends the run; an answer counts for the very question
+//! that the client was shown and for no other; memory is bounded by the number and the length of the lines.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::line::{self, Question, Said};
+use crate::protocol::framing::Line;
+use crate::protocol::json::shortened;
+use crate::protocol::{Ask, Catalog, Content, InputRequest, Notice, Outcome, RawJson};
+
+/// Most bytes of one line, its end not counted.
+pub(super) const LINE_BYTES: usize = 64 * 1024;
+/// Most lines that are read of one run.
+const LINES_AT_MOST: u32 = 10_000;
+/// Most lines of one run that are none.
+const BAD_LINES_AT_MOST: u32 = 100;
+/// Most bytes of earlier answers that come back with the next one: what is sealed of them stays within 8 KiB of text.
+const STATE_BYTES: usize = 5 * 1024;
+
+/// What comes of a line.
+#[derive(Debug)]
+pub(super) enum Reaction {
+    /// Nothing that anybody hears of.
+    Nothing,
+    /// The caller hears of it.
+    Tell(Notice),
+    /// The program reads this line.
+    Reply(String),
+    /// The program reads this line, then the end: it is not listened to any more.
+    Close(String),
+    /// The program is stopped; the call ends like this for now.
+    Stop(Box<Outcome>),
+}
+
+/// An answer, and the digest of the question that it was given to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Heard {
+    of: String,
+    answer: Value,
+}
+
+/// What comes back with an answer.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct State {
+    /// The digest of what is asked, by its key.
+    #[serde(default)]
+    asked: BTreeMap<String, String>,
+    /// The answers to what was asked before.
+    #[serde(default)]
+    heard: BTreeMap<String, Heard>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(in crate::core::command) struct Conversation {
+    tool: String,
+    catalog: Arc<Catalog>,
+    heard: BTreeMap<String, Heard>,
+    /// The digests of what this run has asked, by key.
+    asked: HashMap<String, String>,
+    lines: u32,
+    bad: u32,
+    closed: bool,
+}
+
+impl Conversation {
+    /// Begins a run with the client's answers to the last question and what was kept of earlier ones.
+    pub(in crate::core::command) fn new(
+        tool: &str,
+        catalog: Arc<Catalog>,
+        answers: &[(Box<str>, RawJson)],
+        state: Option<&Value>,
+    ) -> Self {
+        let State { asked, mut heard } =
+            state.and_then(|state| serde_json::from_value(state.clone()).ok()).unwrap_or_default();
+        // An answer without its question in the state was given to something that nobody saw.
+        for (key, of) in asked {
+            let answer = answers.iter().find(|(answered, _)| **answered == *key);
+            if let Some(answer) = answer.and_then(|(_, raw)| raw.parse().ok()) {
+                heard.insert(key, Heard { of, answer });
+            }
+        }
+        Self { tool: tool.to_owned(), catalog, heard, asked: HashMap::new(), lines: 0, bad: 0, closed: false }
+    }
+
+    /// Whether no line is heard any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.closed
+    }
+
+    /// Takes the next line.
+    pub(super) fn hear(&mut self, line: &Line) -> Reaction {
+        if self.closed {
+            return Reaction::Nothing;
+        }
+        self.lines += 1;
+        if self.lines > LINES_AT_MOST {
+            return self.close(format!("more than {LINES_AT_MOST} lines: no more are read"));
+        }
+        let said = match line {
+            Line::Whole(text) => line::read(text, &self.catalog),
+            Line::TooLong => Err(format!("the line is longer than {LINE_BYTES} bytes")),
+        };
+        match said {
+            Ok(Said::Tell(notice)) => Reaction::Tell(notice),
+            Ok(Said::Ask(question)) => self.ask(question),
+            Err(problem) => self.refuse(&problem),
+        }
+    }
+
+    fn ask(&mut self, question: Question) -> Reaction {
+        let of = question.digest();
+        let before = self.asked.entry(question.key.clone()).or_insert_with(|| of.clone());
+        if *before != of {
+            let key = &question.key;
+            return self.refuse(&format!("the key {key:?} stood for another question before: use one key for each"));
+        }
+        if let Some(heard) = self.heard.get_mut(&question.key).filter(|heard| heard.of == of) {
+            match question.answer(&heard.answer) {
+                Ok(answer) => {
+                    heard.answer = answer;
+                    return Reaction::Reply(json!({ "answer": heard.answer }).to_string());
+                }
+                Err(why) => {
+                    tracing::info!(tool = %self.tool, key = %question.key, "the answer does not fit, asking again: {why}");
+                }
+            }
+        }
+        Reaction::Stop(Box::new(self.stop(question, of)))
+    }
+
+    /// The outcome that asks the client.
+    fn stop(&mut self, question: Question, of: String) -> Outcome {
+        self.heard.remove(&question.key);
+        let asked = BTreeMap::from([(question.key.clone(), of)]);
+        let state = json!(State { asked, heard: std::mem::take(&mut self.heard) });
+        let size = state.to_string().len();
+        if size > STATE_BYTES {
+            return Outcome::Failed(Content::text(format!(
+                "the question {:?} cannot be asked: the answers to the questions before it take {size} bytes, \
+                 more than the {STATE_BYTES} that can be kept meanwhile; the program has to ask for less before it",
+                question.key
+            )));
+        }
+        let Question { key, kind, params, .. } = question;
+        Outcome::InputRequired(Ask { requests: vec![InputRequest { key, kind, params }], state: Some(state) })
+    }
+
+    fn refuse(&mut self, problem: &str) -> Reaction {
+        self.bad += 1;
+        if self.bad == 1 {
+            tracing::warn!(tool = %self.tool, line = self.lines, "a line of the program is ignored: {problem}");
+        } else if self.bad > BAD_LINES_AT_MOST {
+            return self.close(format!("more than {BAD_LINES_AT_MOST} lines that are none: no more are read"));
+        }
+        Reaction::Reply(json!({ "error": shortened(problem, 500) }).to_string())
+    }
+
+    fn close(&mut self, problem: String) -> Reaction {
+        tracing::warn!(tool = %self.tool, "the program is not listened to any more: {problem}");
+        self.closed = true;
+        Reaction::Close(json!({ "error": problem }).to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::protocol::{CatalogParts, InputKind, LogLevel, ResourceParts, ToolParts};
+
+    fn conversation(answers: &[(&str, Value)], state: Option<&Value>) -> Conversation {
+        let resources = vec![ResourceParts { uri: "file:///notes".into(), name: "notes".into(), ..Default::default() }];
+        let tools = vec![ToolParts::new("t")];
+        let catalog = Catalog::build(CatalogParts { tools, resources, ..CatalogParts::new("test", "1.0.0") }).unwrap();
+        let answers: Vec<_> = answers.iter().map(|(key, value)| ((*key).into(), RawJson::encode(value))).collect();
+        Conversation::new("t", Arc::new(catalog), &answers, state)
+    }
+
+    fn say(conversation: &mut Conversation, line: impl AsRef<[u8]>) -> Reaction {
+        conversation.hear(&Line::Whole(Bytes::copy_from_slice(line.as_ref())))
+    }
+
+    fn error(reaction: Reaction) -> String {
+        let (Reaction::Reply(line) | Reaction::Close(line)) = reaction else { panic!("{reaction:?}") };
+        let line: Value = serde_json::from_str(&line).unwrap();
+        line["error"].as_str().unwrap_or_else(|| panic!("{line}")).to_owned()
+    }
+
+    fn asked(reaction: Reaction) -> (InputRequest, Value) {
+        let Reaction::Stop(outcome) = reaction else { panic!("{reaction:?}") };
+        let Outcome::InputRequired(Ask { mut requests, state }) = *outcome else { panic!("{outcome:?}") };
+        (requests.pop().unwrap(), state.unwrap())
+    }
+
+    fn answer(reaction: Reaction) -> Value {
+        let Reaction::Reply(line) = reaction else { panic!("{reaction:?}") };
+        assert!(!line.contains('\n'));
+        let line: Value = serde_json::from_str(&line).unwrap();
+        line.get("answer").unwrap_or_else(|| panic!("{line}")).clone()
+    }
+
+    const OK: &str = r#"{"ask":"ok","message":"Delete 3 files?"}"#;
+
+    fn yes() -> Value {
+        json!({ "action": "accept", "content": { "confirm": true } })
+    }
+
+    #[test]
+    fn progress_logs_and_changes_are_told() {
+        let mut talk = conversation(&[], None);
+        let Reaction::Tell(Notice::Progress { progress, total, message }) =
+            say(&mut talk, r#"{"progress": 3, "total": 10.5, "message": "a\u001b[1mb"}"#)
+        else {
+            panic!()
+        };
+        assert_eq!((progress, total, message.as_deref()), (3.0, Some(10.5), Some("a[1mb")));
+        let Reaction::Tell(Notice::Log { level, logger, data }) =
+            say(&mut talk, r#"{"log":"warning","data":{"a":["\u0007b"]},"logger":"l"}"#)
+        else {
+            panic!()
+        };
+        assert_eq!((level, logger.as_deref(), data), (LogLevel::Warning, Some("l"), json!({ "a": ["b"] })));
+        assert!(matches!(
+            say(&mut talk, r#"{"log":"info","message":"m"}"#),
+            Reaction::Tell(Notice::Log { data, .. }) if data == "m"
+        ));
+        assert!(matches!(
+            say(&mut talk, r#"{"changed":"file:///notes"}"#),
+            Reaction::Tell(Notice::Updated { uri }) if uri == "file:///notes"
+        ));
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_told_what_was_expected() {
+        let mut talk = conversation(&[], None);
+        for (line, says) in [
+            (&b"hello"[..], "the line is not valid JSON"),
+            (b"{\"progress\": 3", "the line is not valid JSON"),
+            (b"\xff{}", "the line is not valid"),
+            (b"[]", "not an object"),
+            (b"{}", "nothing is said"),
+            (b"{\"progres\":1}", "one of the members progress, log, changed, ask"),
+            (br#"{"progress":1,"progress":2}"#, "duplicate key"),
+            (br#"{"progress":1,"log":"info","message":"m"}"#, "progress and log stand together"),
+            (br#"{"progress":"1"}"#, "progress is not a number"),
+            (br#"{"progress":1,"total":null}"#, "total is not a number"),
+            (br#"{"progress":1,"message":2}"#, "message is not a text"),
+            (br#"{"progress":1,"of":2}"#, "progress has no member \"of\""),
+            (br#"{"log":"loud","message":"m"}"#, "log is no level: use one of debug, info"),
+            (br#"{"log":"info"}"#, "both message and data, or neither"),
+            (br#"{"log":"info","message":"m","data":1}"#, "both message and data, or neither"),
+            (br#"{"changed":"file:///other"}"#, "no resource of this surface"),
+            (br#"{"changed":1}"#, "changed is not a text"),
+            (br#"{"ask":""}"#, "ask is no key"),
+            (br#"{"ask":"a b","message":"m"}"#, "ask is no key"),
+            (br#"{"ask":"ok"}"#, "message is missing"),
+            (br#"{"ask":"ok","message":"  "}"#, "message is missing"),
+            ("{\"ask\":\"ok\",\"message\":\"a\u{202e}b\"}".as_bytes(), "invisible characters"),
+            (br#"{"ask":"ok","message":"m","schema":{"type":"object"}}"#, "name at least one field"),
+            (br#"{"ask":"ok","message":"m","url":"http://example.com/"}"#, "url is no https: address"),
+            (br#"{"ask":"ok","message":"m","url":"https://u:p@example.com/"}"#, "user's name"),
+            (br#"{"ask":"ok","message":"m","url":"https://example.com/a b"}"#, "blanks"),
+            (br#"{"ask":"ok","message":"m","url":"http://localhost.evil/"}"#, "url is no https: address"),
+            (br#"{"ask":"ok","message":"m","url":"https:///x"}"#, "url is no https: address"),
+            (br#"{"ask":"ok","message":"m","url":"https://a/","roots":true}"#, "url and roots stand together"),
+            (br#"{"ask":"ok","sample":{"maxTokens":5}}"#, "sample needs messages"),
+            (br#"{"ask":"ok","sample":{"messages":[{"role":"user","content":{}}]}}"#, "maxTokens"),
+            (br#"{"ask":"ok","roots":false}"#, "roots is not true"),
+        ] {
+            let problem = error(say(&mut talk, line));
+            assert!(problem.contains(says), "{}: {problem}", String::from_utf8_lossy(line));
+        }
+        let long = format!(r#"{{"ask":"ok","message":"{}"}}"#, "x".repeat(5000));
+        assert!(error(say(&mut talk, long)).contains("longer than 4096 bytes"));
+        assert!(error(talk.hear(&Line::TooLong)).contains("longer than 65536 bytes"));
+        assert!(matches!(say(&mut talk, r#"{"progress":1}"#), Reaction::Tell(_)), "it goes on after all that");
+    }
+
+    #[test]
+    fn each_way_to_ask_becomes_what_the_client_is_asked() {
+        for (line, kind, params) in [
+            (
+                OK,
+                InputKind::ElicitForm,
+                json!({ "message": "Delete 3 files?", "requestedSchema": {
+                    "type": "object",
+                    "properties": { "confirm": { "type": "boolean", "title": "Yes" } },
+                    "required": ["confirm"],
+                } }),
+            ),
+            (
+                r#"{"ask":"w","message":"Who?","schema":{"type":"object","properties":{"n":{"type":"string"}}}}"#,
+                InputKind::ElicitForm,
+                json!({ "message": "Who?", "requestedSchema": {
+                    "type": "object", "properties": { "n": { "type": "string" } } } }),
+            ),
+            (
+                r#"{"ask":"pay","message":"Pay","url":"https://example.com/pay?id=1"}"#,
+                InputKind::ElicitUrl,
+                json!({ "message": "Pay", "url": "https://example.com/pay?id=1" }),
+            ),
+            (
+                r#"{"ask":"dev","message":"Look","url":"http://localhost:8080/x"}"#,
+                InputKind::ElicitUrl,
+                json!({ "message": "Look", "url": "http://localhost:8080/x" }),
+            ),
+            (
+                r#"{"ask":"s","sample":{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":9}}"#,
+                InputKind::Sample,
+                json!({ "messages": [{ "role": "user", "content": { "type": "text", "text": "hi" } }], "maxTokens": 9 }),
+            ),
+            (
+                r#"{"ask":"s","sample":{"messages":[{"role":"user","content":[]}],"maxTokens":9,"tools":[]}}"#,
+                InputKind::SampleWithTools,
+                json!({ "messages": [{ "role": "user", "content": [] }], "maxTokens": 9, "tools": [] }),
+            ),
+            (r#"{"ask":"r","roots":true}"#, InputKind::Roots, json!({})),
+        ] {
+            let (request, _) = asked(say(&mut conversation(&[], None), line));
+            assert_eq!((request.kind, &request.params), (kind, &params), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_second_run_hears_the_answer_and_later_runs_hear_all_of_them() {
+        let (request, state) = asked(say(&mut conversation(&[], None), OK));
+        assert_eq!(request.key, "ok");
+        let mut second = conversation(&[("ok", yes())], Some(&state));
+        assert_eq!(answer(say(&mut second, OK)), yes());
+        assert_eq!(answer(say(&mut second, OK)), yes(), "as often as it asks");
+        let (request, state) = asked(say(&mut second, r#"{"ask":"r","roots":true}"#));
+        assert_eq!(request.key, "r");
+        let roots = json!({ "roots": [{ "uri": "file:///home/a" }], "_meta": { "x": 1 } });
+        let mut third = conversation(&[("r", roots)], Some(&state));
+        assert_eq!(answer(say(&mut third, OK)), yes());
+        let heard = answer(say(&mut third, r#"{"ask":"r","roots":true}"#));
+        assert_eq!(heard, json!({ "roots": [{ "uri": "file:///home/a" }] }));
+    }
+
+    #[test]
+    fn no_and_nothing_are_answers_too() {
+        let (_, state) = asked(say(&mut conversation(&[], None), OK));
+        for action in ["decline", "cancel"] {
+            let given = json!({ "action": action, "content": { "confirm": true } });
+            let mut second = conversation(&[("ok", given)], Some(&state));
+            assert_eq!(answer(say(&mut second, OK)), json!({ "action": action }));
+        }
+        let url = r#"{"ask":"u","message":"m","url":"https://example.com/"}"#;
+        let (_, state) = asked(say(&mut conversation(&[], None), url));
+        let mut second = conversation(&[("u", json!({ "action": "accept" }))], Some(&state));
+        assert_eq!(answer(say(&mut second, url)), json!({ "action": "accept" }));
+    }
+
+    #[test]
+    fn an_answer_that_does_not_fit_is_asked_for_again() {
+        let (_, state) = asked(say(&mut conversation(&[], None), OK));
+        for bad in [
+            json!({}),
+            json!({ "action": "yes" }),
+            json!({ "action": "accept" }),
+            json!({ "action": "accept", "content": { "confirm": "true" } }),
+            json!({ "action": "accept", "content": [] }),
+        ] {
+            let (request, again) = asked(say(&mut conversation(&[("ok", bad)], Some(&state)), OK));
+            assert_eq!((request.key.as_str(), &again), ("ok", &state));
+        }
+        let sample = r#"{"ask":"s","sample":{"messages":[{"role":"user","content":{}}],"maxTokens":1}}"#;
+        let (_, state) = asked(say(&mut conversation(&[], None), sample));
+        asked(say(&mut conversation(&[("s", json!({ "role": "assistant" }))], Some(&state)), sample));
+        let roots = r#"{"ask":"s","roots":true}"#;
+        let (_, state) = asked(say(&mut conversation(&[], None), roots));
+        asked(say(&mut conversation(&[("s", json!({ "roots": [{ "uri": "http://x" }] }))], Some(&state)), roots));
+    }
+
+    #[test]
+    fn an_answer_counts_for_the_question_that_was_shown_alone() {
+        let other = r#"{"ask":"ok","message":"Delete 4 files?"}"#;
+        let (_, state) = asked(say(&mut conversation(&[], None), OK));
+        let (request, _) = asked(say(&mut conversation(&[("ok", yes())], Some(&state)), other));
+        assert_eq!(request.params["message"], "Delete 4 files?");
+        // Nobody was shown a question yet.
+        asked(say(&mut conversation(&[("ok", yes())], None), OK));
+        asked(say(&mut conversation(&[("ok", yes())], Some(&json!({ "asked": {} }))), OK));
+        asked(say(&mut conversation(&[("ok", yes())], Some(&json!("rubbish"))), OK));
+    }
+
+    #[test]
+    fn one_key_stands_for_one_question_within_a_run() {
+        let (_, state) = asked(say(&mut conversation(&[], None), OK));
+        let mut second = conversation(&[("ok", yes())], Some(&state));
+        assert_eq!(answer(say(&mut second, OK)), yes());
+        let problem = error(say(&mut second, r#"{"ask":"ok","message":"Delete 4 files?"}"#));
+        assert!(problem.contains("stood for another question"), "{problem}");
+    }
+
+    #[test]
+    fn earlier_answers_that_cannot_be_kept_fail_the_call_with_their_size() {
+        let question = r#"{"ask":"t","message":"m","schema":{"type":"object","properties":{"t":{"type":"string"}}}}"#;
+        let (_, state) = asked(say(&mut conversation(&[], None), question));
+        for (length, fits) in [(4500, true), (5200, false)] {
+            let long = json!({ "action": "accept", "content": { "t": "x".repeat(length) } });
+            let mut second = conversation(&[("t", long)], Some(&state));
+            answer(say(&mut second, question));
+            let Reaction::Stop(outcome) = say(&mut second, OK) else { panic!() };
+            match *outcome {
+                Outcome::InputRequired(_) => assert!(fits),
+                Outcome::Failed(content) => {
+                    assert!(!fits && content.plain_text().contains("more than the 5120 that can be kept"));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_program_that_floods_is_told_once_and_not_listened_to_any_more() {
+        let mut talk = conversation(&[], None);
+        for n in 0..LINES_AT_MOST {
+            assert!(matches!(say(&mut talk, format!("{{\"progress\":{n}}}")), Reaction::Tell(_)));
+        }
+        assert!(error(say(&mut talk, OK)).contains("more than 10000 lines"));
+        assert!(matches!(say(&mut talk, OK), Reaction::Nothing));
+        let mut talk = conversation(&[], None);
+        for _ in 0..BAD_LINES_AT_MOST {
+            assert!(matches!(say(&mut talk, "rubbish"), Reaction::Reply(_)));
+        }
+        let last = say(&mut talk, "rubbish");
+        assert!(matches!(&last, Reaction::Close(_)) && error(last).contains("more than 100 lines"));
+        assert!(matches!(say(&mut talk, OK), Reaction::Nothing));
+    }
+}
