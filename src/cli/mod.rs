@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand, each of which builds what it needs and maps results to exit codes.
 
+mod asking;
 mod call;
 mod check;
 mod completions;
@@ -9,6 +10,7 @@ mod probe;
 mod serve;
 mod show;
 mod signals;
+mod talk;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
