@@ -255,6 +255,53 @@ async fn a_program_that_reads_no_answer_goes_on() {
 }
 
 #[tokio::test]
+async fn a_program_that_reads_late_loses_no_answer() {
+    let scratch = Scratch::new();
+    let question = r#"{"ask":"t","message":"m","schema":{"type":"object","properties":{"t":{"type":"string"}}}}"#;
+    let (outcome, _) = once(&format!("echo '{question}' >&3; read -r -u 3 line"), &scratch).await;
+    let (_, _, state) = asked(outcome);
+    let long = answer("t", &json!({ "action": "accept", "content": { "t": "x".repeat(4000) } }));
+    // Far more than the line and we hold together, before the first is read.
+    let script = format!(
+        r#"(for n in {{1..200}}; do echo '{question}'; done >&3) & echo 1 > $1/ready
+        until [ -e $1/read ]; do sleep 0.01; done
+        for n in {{1..200}}; do read -r -u 3 line; echo ${{#line}}; done | uniq -c; wait"#
+    );
+    let (tool, peer) = (talking(&script, &scratch), Peer::new());
+    let (outcome, ()) = tokio::join!(run(&tool, &peer, &long, Some(&state)), async {
+        scratch.pid("ready").await;
+        std::fs::write(scratch.0.join("read"), "").unwrap();
+    });
+    assert_eq!(text(&outcome).trim(), "200 4049");
+}
+
+/// The first block of a language in the documentation.
+fn documented(language: &str) -> &'static str {
+    let page = include_str!("../docs/talking-back.md");
+    let (_, block) = page.split_once(&format!("```{language}\n")).unwrap();
+    block.split_once("```").unwrap().0
+}
+
+#[tokio::test]
+async fn the_scripts_of_the_documentation_ask_and_tell_as_it_says() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.0.join("script.py"), format!("def restart(worker): pass\n{}", documented("python")))
+        .unwrap();
+    let shell = format!("restart-worker() {{ :; }}; {}", documented("bash"));
+    for (script, said) in [(shell.as_str(), "Restarted 3 workers.\n"), ("exec python3 $1/script.py", "")] {
+        let (outcome, peer) = once(script, &scratch).await;
+        let (key, params, state) = asked(outcome);
+        assert_eq!((&params["message"], peer.progress().len()), (&json!("Restart the 3 workers?"), 0));
+        let yes = answer(&key, &json!({ "action": "accept", "content": { "confirm": true } }));
+        let outcome = run(&talking(script, &scratch), &peer, &yes, Some(&state)).await;
+        assert_eq!((text(&outcome).as_str(), peer.progress()), (said, vec![1.0, 2.0, 3.0]));
+        let no = answer(&key, &json!({ "action": "accept", "content": { "confirm": false } }));
+        let outcome = run(&talking(script, &scratch), &peer, &no, Some(&state)).await;
+        assert_eq!((text(&outcome).contains("Restarted"), peer.progress().len()), (false, 3));
+    }
+}
+
+#[tokio::test]
 async fn one_key_for_two_questions_is_told_and_neither_is_confused() {
     let scratch = Scratch::new();
     let (outcome, _) = once(OK, &scratch).await;

@@ -20,6 +20,8 @@ pub(super) const LINE_BYTES: usize = 64 * 1024;
 const LINES_AT_MOST: u32 = 10_000;
 /// Most lines of one run that are none.
 const BAD_LINES_AT_MOST: u32 = 100;
+/// Most changes that one run tells of: each reaches every subscriber, and nothing thins them on their way.
+const CHANGES_AT_MOST: u32 = 256;
 /// Most bytes of earlier answers that come back with the next one: what is sealed of them stays within 8 KiB of text.
 const STATE_BYTES: usize = 5 * 1024;
 
@@ -66,6 +68,7 @@ pub(in crate::core::command) struct Conversation {
     asked: HashMap<String, String>,
     lines: u32,
     bad: u32,
+    changes: u32,
     closed: bool,
 }
 
@@ -86,7 +89,8 @@ impl Conversation {
                 heard.insert(key, Heard { of, answer });
             }
         }
-        Self { tool: tool.to_owned(), catalog, heard, asked: HashMap::new(), lines: 0, bad: 0, closed: false }
+        let (tool, asked) = (tool.to_owned(), HashMap::new());
+        Self { tool, catalog, heard, asked, lines: 0, bad: 0, changes: 0, closed: false }
     }
 
     /// Whether no line is heard any more.
@@ -108,7 +112,13 @@ impl Conversation {
             Line::TooLong => Err(format!("the line is longer than {LINE_BYTES} bytes")),
         };
         match said {
-            Ok(Said::Tell(notice)) => Reaction::Tell(notice),
+            Ok(Said::Tell(Notice::Updated { .. })) if self.changes >= CHANGES_AT_MOST => {
+                self.refuse(&format!("more than {CHANGES_AT_MOST} changes in one run: tell of each resource once"))
+            }
+            Ok(Said::Tell(notice)) => {
+                self.changes += u32::from(matches!(notice, Notice::Updated { .. }));
+                Reaction::Tell(notice)
+            }
             Ok(Said::Ask(question)) => self.ask(question),
             Err(problem) => self.refuse(&problem),
         }
@@ -172,6 +182,7 @@ impl Conversation {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use proptest::prelude::*;
 
     use super::*;
     use crate::protocol::{CatalogParts, InputKind, LogLevel, ResourceParts, ToolParts};
@@ -416,6 +427,51 @@ mod tests {
                     assert!(!fits && content.plain_text().contains("more than the 5120 that can be kept"));
                 }
                 other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn changes_are_told_up_to_a_bound() {
+        let mut talk = conversation(&[], None);
+        for _ in 0..CHANGES_AT_MOST {
+            assert!(matches!(say(&mut talk, r#"{"changed":"file:///notes"}"#), Reaction::Tell(_)));
+        }
+        assert!(error(say(&mut talk, r#"{"changed":"file:///notes"}"#)).contains("more than 256 changes"));
+        assert!(matches!(say(&mut talk, r#"{"progress":1}"#), Reaction::Tell(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_and_no_json_end_the_conversation_in_any_other_way(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            members in prop::collection::btree_map(
+                prop::sample::select(vec![
+                    "progress", "total", "message", "log", "data", "logger", "changed", "ask", "schema", "url", "sample",
+                    "roots", "other",
+                ]),
+                prop::sample::select(vec![
+                    json!(1), json!(-0.5), json!(true), json!(null), json!("info"), json!("https://a.b/"), json!("k"),
+                    json!({}), json!([]), json!({ "type": "object", "properties": { "a": { "type": "string" } } }),
+                    json!({ "messages": [{ "role": "user", "content": [] }], "maxTokens": 1 }),
+                ]),
+                0..4,
+            ),
+        ) {
+            let mut talk = conversation(&[], None);
+            for line in [bytes, json!(members).to_string().into_bytes()] {
+                match say(&mut talk, line) {
+                    Reaction::Tell(_) => {}
+                    Reaction::Reply(line) => {
+                        let is_error = line.starts_with(r#"{"error":""#) && !line.contains('\n');
+                        prop_assert!(is_error, "{line}");
+                    }
+                    Reaction::Stop(outcome) => {
+                        let asks = matches!(*outcome, Outcome::InputRequired(_));
+                        prop_assert!(asks, "{outcome:?}");
+                    }
+                    other => prop_assert!(false, "{other:?}"),
+                }
             }
         }
     }
