@@ -1,8 +1,4 @@
-//! A server of one typed tool, over stdio, or over HTTP if an address is given:
-//!
-//! ```console
-//! $ cargo run --example embed -- 127.0.0.1:8484
-//! ```
+//! A server of one typed tool: over stdio, or `cargo run --example embed -- 127.0.0.1:8484` for HTTP.
 
 use serde::Deserialize;
 use twodoor::embed::{Call, Elicited, JsonSchema, Server, Tool, ToolError};

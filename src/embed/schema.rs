@@ -35,7 +35,7 @@ const EXACT: f64 = 9_007_199_254_740_991.0;
 /// Arguments that nobody declared are refused: serde would drop them in silence, and a model that misspelt one would
 /// never learn of it.
 pub(super) fn of_input<T: JsonSchema>() -> Json {
-    let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_deserialize(), Fractions::LeaveOut);
     if let Some(root) = schema.as_object_mut() {
         declare_object(root);
         let composed = ["additionalProperties", "oneOf", "anyOf", "allOf", "$ref"];
@@ -49,7 +49,7 @@ pub(super) fn of_input<T: JsonSchema>() -> Json {
 
 /// The schema of a structured result.
 pub(super) fn of_output<T: JsonSchema>() -> Json {
-    let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_serialize());
+    let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_serialize(), Fractions::LeaveOut);
     if let Some(root) = schema.as_object_mut() {
         declare_object(root);
     }
@@ -59,7 +59,7 @@ pub(super) fn of_output<T: JsonSchema>() -> Json {
 /// The schema of a form: a flat object whose properties have one plain type each (2026-07-28 client/elicitation,
 /// Requested Schema). What may be left out is left out there, never null.
 pub(super) fn of_form<T: JsonSchema>() -> Value {
-    let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_deserialize(), Fractions::Keep);
     if let Some(root) = schema.as_object_mut() {
         root.remove("additionalProperties");
         if root.get("properties").is_none() {
@@ -74,7 +74,7 @@ pub(super) fn of_form<T: JsonSchema>() -> Value {
 
 /// The arguments of a prompt: name, description and whether it must be there.
 pub(super) fn of_prompt<T: JsonSchema>() -> Vec<(String, Option<String>, bool)> {
-    let schema = generated::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    let schema = generated::<T>(SchemaSettings::draft2020_12().for_deserialize(), Fractions::Keep);
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     let argument = |(name, property): (String, Value)| {
@@ -85,8 +85,16 @@ pub(super) fn of_prompt<T: JsonSchema>() -> Vec<(String, Option<String>, bool)> 
     properties.into_iter().map(argument).collect()
 }
 
+/// What becomes of fractions among the hints of a schema. Forms of JSON differ in how they write them, which matters
+/// for what is digested alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fractions {
+    Keep,
+    LeaveOut,
+}
+
 /// One document without references but those of recursive types: some clients follow none.
-fn generated<T: JsonSchema>(mut settings: SchemaSettings) -> Value {
+fn generated<T: JsonSchema>(mut settings: SchemaSettings, fractions: Fractions) -> Value {
     settings.inline_subschemas = true;
     settings.meta_schema = None;
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
@@ -94,33 +102,32 @@ fn generated<T: JsonSchema>(mut settings: SchemaSettings) -> Value {
         // The name of a Rust type tells a model nothing.
         root.remove("title");
     }
-    portable(&mut schema);
+    portable(&mut schema, fractions);
     schema
 }
 
 /// Writes each schema in a document so that every reader takes it alike.
-fn portable(schema: &mut Value) {
+fn portable(schema: &mut Value, fractions: Fractions) {
     let Some(members) = schema.as_object_mut() else { return };
     let unknown = members.get("format").and_then(Value::as_str).is_some_and(|format| !FORMATS.contains(&format));
     if unknown {
         members.remove("format");
     }
     for hint in ["default", "examples"] {
-        // A fraction is written differently by different forms of JSON. As a hint it can be left out.
-        if members.get(hint).is_some_and(has_fraction) {
+        if fractions == Fractions::LeaveOut && members.get(hint).is_some_and(has_fraction) {
             members.remove(hint);
         }
     }
     for (keyword, value) in members.iter_mut() {
         match keyword.as_str() {
             "properties" | "patternProperties" | "$defs" | "dependentSchemas" => {
-                value.as_object_mut().into_iter().flatten().for_each(|(_, schema)| portable(schema));
+                value.as_object_mut().into_iter().flatten().for_each(|(_, schema)| portable(schema, fractions));
             }
             "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
-                value.as_array_mut().into_iter().flatten().for_each(portable);
+                value.as_array_mut().into_iter().flatten().for_each(|schema| portable(schema, fractions));
             }
             "const" | "enum" | "default" | "examples" => whole(value),
-            _ if value.is_object() => portable(value),
+            _ if value.is_object() => portable(value, fractions),
             _ => whole(value),
         }
     }
@@ -297,6 +304,8 @@ mod tests {
         name: String,
         age: Option<u8>,
         choice: Option<Choice>,
+        #[serde(default = "half")]
+        score: f64,
     }
 
     #[test]
@@ -304,6 +313,7 @@ mod tests {
         let form = of_form::<Form>();
         assert_eq!(form.pointer("/properties/age/type"), Some(&json!("integer")), "{form}");
         assert_eq!(form.pointer("/properties/choice/type"), Some(&json!("string")), "{form}");
+        assert_eq!(form.pointer("/properties/score/default"), Some(&json!(0.5)), "{form}");
         assert_eq!(form.pointer("/required"), Some(&json!(["name"])), "{form}");
         assert!(!form.to_string().contains("null") && !form.to_string().contains("anyOf"), "{form}");
     }
