@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use twodoor::embed::{
     Block, Call, Completing, Elicited, Form, Handle, InputKind, Json, JsonSchema, NoArguments, NotFound, Prompt,
-    Refused, Resource, Roots, Sample, Server, ServerError, TaskSupport, Template, Tool, ToolError,
+    Refused, Resource, Roots, Sample, Server, ServerError, Skill, TaskSupport, Template, Tool, ToolError,
 };
 use twodoor::protocol::Revision;
 use twodoor::protocol::invoke::BoxFuture;
@@ -354,6 +354,11 @@ fn library() -> Server {
         .resource(Resource::new("notes:picture", "picture", |_: Call| async { vec![1_u8, 2] }).mime_type("image/png"))
         .template(days)
         .prompt(review)
+        .skill(
+            Skill::new("skill://desk/file", "How to \"file\".", "File it.\n")
+                .front_matter("license", &json!("MIT"))
+                .file("forms/a.txt", "text/plain", "A\n"),
+        )
 }
 
 #[test]
@@ -367,6 +372,24 @@ fn resources_are_fixed_texts_read_bytes_or_a_templates_and_may_not_be_there() {
     assert_eq!(read("notes:monday")["result"]["contents"][0]["text"], "Water the plants.");
     assert_eq!(read("notes:tuesday")["error"]["data"]["uri"], "notes:tuesday");
     assert_eq!(read("notes:friday")["error"]["message"], "invalid params: fridays are closed");
+}
+
+#[test]
+fn a_skill_is_its_front_matter_its_text_and_the_files_beside_it() {
+    let mut client = Client::new(library());
+    let listed = client.ask("skills/list", json!({}))["result"]["skills"][0].take();
+    let front = json!({ "name": "file", "description": "How to \"file\".", "license": "MIT" });
+    assert_eq!((&listed["uri"], &listed["frontmatter"]), (&json!("skill://desk/file/SKILL.md"), &front));
+    let text = "---\nname: \"file\"\ndescription: \"How to \\\"file\\\".\"\nlicense: \"MIT\"\n---\n\nFile it.\n";
+    let mut read = |uri: &str| client.ask("resources/read", json!({ "uri": uri }))["result"]["contents"][0].take();
+    assert_eq!(read("skill://desk/file/SKILL.md")["text"], text);
+    assert_eq!(read("skill://desk/file/forms/a.txt")["text"], "A\n");
+}
+
+#[test]
+fn what_stands_before_the_handlers_may_fail_to_begin() {
+    let failed = sums().with_invoke(|_| Err("the disk is full".into())).ready().err().unwrap();
+    assert_eq!(failed.to_string(), "what stands before the handlers cannot begin: the disk is full");
 }
 
 #[test]
@@ -413,7 +436,7 @@ fn what_wraps_the_handlers_is_reached_once_the_first_questions_are_answered() {
     let tool = Tool::new("work", "Works.", move |_: NoArguments, call: Call| name(call))
         .task(TaskSupport::Required)
         .ask_first(move |_: NoArguments, call: Call| async move { name(call).await.map(drop) });
-    let server = Server::new("s", "1.0.0").tool(tool).with_invoke(|inner, _| Arc::new(Outer(inner)));
+    let server = Server::new("s", "1.0.0").tool(tool).with_invoke(|inside| Ok(Arc::new(Outer(inside.invoke))));
     let mut client = Client::new(server);
     let first = client.call("work", json!({}));
     assert!(first["inputRequests"]["guest"].is_object(), "{first}");

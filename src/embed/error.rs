@@ -39,6 +39,9 @@ pub enum ServerError {
         "{0} can be reached from other machines: listen on 127.0.0.1 or [::1], and let a proxy with authentication stand in front"
     )]
     Exposed(SocketAddr),
+    /// What was put between the engine and the handlers could not begin.
+    #[error("what stands before the handlers cannot begin: {0}")]
+    Wrap(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The transport failed.
     #[error(transparent)]
     Serve(#[from] ServeError),
@@ -56,6 +59,7 @@ impl ServerError {
             Place::Tool(index) => named("tool", parts.tools.get(index).map(|t| t.name.as_str())),
             Place::Resource(index) => named("resource", parts.resources.get(index).map(|r| r.uri.as_str())),
             Place::Template(index) => named("template", parts.templates.get(index).map(|t| t.uri_template.as_str())),
+            Place::Skill(index) => named("skill", parts.skills.get(index).map(|s| s.uri.as_str())),
             Place::Prompt(index) => named("prompt", parts.prompts.get(index).map(|p| p.name.as_str())),
         };
         Self::Unpublishable(

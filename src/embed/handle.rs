@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use super::error::ServerError;
 use super::prompt::Prompt;
 use super::resource::{Resource, Template};
+use super::skill::Skill;
 use super::tool::Tool;
 use crate::protocol::{Catalog, CatalogParts, Changed, Digest, Published, Revision};
 use crate::transport::Hub;
@@ -21,6 +22,7 @@ pub struct Listing {
     pub(super) resources: Vec<Arc<Resource>>,
     pub(super) templates: Vec<Arc<Template>>,
     prompts: Vec<Arc<Prompt>>,
+    skills: Vec<Arc<Skill>>,
 }
 
 /// Puts an item in the place of the one of the same name, or at the end.
@@ -79,6 +81,16 @@ impl Listing {
         take(&mut self.prompts, name, |prompt| &prompt.parts.name)
     }
 
+    /// Adds a skill, or replaces the one of that URI.
+    pub fn put_skill(&mut self, skill: Skill) {
+        put(&mut self.skills, skill, Skill::uri);
+    }
+
+    /// Removes the skill of that URI; says whether there was one.
+    pub fn remove_skill(&mut self, uri: &str) -> bool {
+        take(&mut self.skills, uri, Skill::uri)
+    }
+
     pub(super) fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         self.tools.iter().find(|tool| tool.parts.name == name)
     }
@@ -98,6 +110,7 @@ impl Listing {
             resources: self.resources.iter().map(|resource| resource.parts.clone()).collect(),
             templates: self.templates.iter().map(|template| template.parts.clone()).collect(),
             prompts: self.prompts.iter().map(|prompt| prompt.parts.clone()).collect(),
+            skills: self.skills.iter().map(|skill| skill.parts()).collect(),
             ..own.clone()
         };
         let named = parts.clone();

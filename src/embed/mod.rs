@@ -61,6 +61,10 @@
 //! assert_ne!(ready.handle().digest(), before);
 //! ```
 
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/embedding.md")]
+struct Page;
+
 mod call;
 mod error;
 mod give;
@@ -71,6 +75,7 @@ mod resource;
 mod rooms;
 mod schema;
 mod server;
+mod skill;
 mod tool;
 
 pub use schemars::{self, JsonSchema};
@@ -82,7 +87,8 @@ pub use self::handle::{Handle, Listing};
 pub use self::prompt::Prompt;
 pub use self::question::{Elicited, Form, Question, Root, Roots, Sample, Sampled, Url};
 pub use self::resource::{Resource, Template};
-pub use self::server::{Ready, Server};
+pub use self::server::{Inside, Ready, Server};
+pub use self::skill::Skill;
 pub use self::tool::{NoArguments, Tool};
 pub use crate::protocol::{
     Annotations, Audience, Block, Body, CacheScope, Completing, Completion, Content, Icon, InputKind, LogLevel, Piece,

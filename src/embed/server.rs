@@ -11,11 +11,27 @@ use super::handle::{Handle, Listing};
 use super::prompt::Prompt;
 use super::resource::{Resource, Template};
 use super::rooms::{AskFirst, Rooms};
+use super::skill::Skill;
 use super::tool::Tool;
-use crate::protocol::{CacheHints, CacheScope, CatalogParts, Dispatcher, Icon, Invoke, Limits, Offer};
+use crate::protocol::{
+    CacheHints, CacheScope, Catalog, CatalogParts, Dispatcher, Icon, Invoke, Limits, Offer, Published as _,
+};
 use crate::transport::{Engine, Hub, http, stdio};
 
-type Wrap = Box<dyn FnOnce(Arc<dyn Invoke>, &Hub) -> Arc<dyn Invoke> + Send>;
+/// Why what was put between the engine and the handlers could not begin.
+type WrapError = Box<dyn std::error::Error + Send + Sync>;
+
+type Wrap = Box<dyn FnOnce(Inside) -> Result<Arc<dyn Invoke>, WrapError> + Send>;
+
+/// What stands behind something that is put between the engine and the handlers.
+pub struct Inside {
+    /// Carries out what is handed on.
+    pub invoke: Arc<dyn Invoke>,
+    /// Tells clients of tasks and resources.
+    pub hub: Hub,
+    /// What is published at first.
+    pub catalog: Arc<Catalog>,
+}
 
 /// A server: what it says of itself, and what it publishes.
 ///
@@ -67,6 +83,13 @@ impl Server {
     #[must_use]
     pub fn prompt(mut self, prompt: Prompt) -> Self {
         self.listing.put_prompt(prompt);
+        self
+    }
+
+    /// With this skill, in place of another of the same URI.
+    #[must_use]
+    pub fn skill(mut self, skill: Skill) -> Self {
+        self.listing.put_skill(skill);
         self
     }
 
@@ -170,9 +193,11 @@ impl Server {
     }
 
     /// Puts something between the engine and the handlers, such as an engine of tasks; the last one is the outermost.
-    /// It is given what it wraps, and who tells clients of tasks.
     #[must_use]
-    pub fn with_invoke(mut self, wrap: impl FnOnce(Arc<dyn Invoke>, &Hub) -> Arc<dyn Invoke> + Send + 'static) -> Self {
+    pub fn with_invoke(
+        mut self,
+        wrap: impl FnOnce(Inside) -> Result<Arc<dyn Invoke>, WrapError> + Send + 'static,
+    ) -> Self {
         self.wraps.push(Box::new(wrap));
         self
     }
@@ -184,8 +209,11 @@ impl Server {
         if self.key.is_none() {
             getrandom::fill(&mut key).map_err(|_| ServerError::Randomness)?;
         }
-        let rooms: Arc<dyn Invoke> = Arc::new(Rooms(handle.clone()));
-        let inner = self.wraps.into_iter().fold(rooms, |inner, wrap| wrap(inner, handle.hub()));
+        let mut inner: Arc<dyn Invoke> = Arc::new(Rooms(handle.clone()));
+        for wrap in self.wraps {
+            let inside = Inside { invoke: inner, hub: handle.hub().clone(), catalog: handle.current() };
+            inner = wrap(inside).map_err(ServerError::Wrap)?;
+        }
         let invoke = Arc::new(AskFirst { handle: handle.clone(), inner });
         let dispatcher = Arc::new(Dispatcher::new(Arc::new(handle.clone()), key));
         let engine = Engine::new(dispatcher, invoke, self.limits).with_hub(handle.hub().clone());

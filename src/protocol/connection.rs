@@ -9,7 +9,9 @@
 //! matched by a number that is never used twice, so that a late one cannot answer another request.
 
 mod asks;
+mod batch;
 mod hearing;
+mod output;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -17,8 +19,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use self::batch::Batch;
 use self::hearing::Hearing;
-use super::admit::{self, Admitted};
+pub use self::output::{Arrival, CallId, Output, Reply};
+use super::admit::Admitted;
 use super::asking::Asking;
 use super::content::Content;
 use super::dispatch::{Context, Dispatcher, Step};
@@ -28,8 +32,8 @@ use super::headers::Mirror;
 use super::invoke::{Invocation, Notice, Outcome, Principal};
 use super::limits::{BAD_LINES_ANSWERED, BAD_LINES_AT_MOST, BAD_LINES_PER_SECOND, DEADLINE_AT_MOST, Limits};
 use super::log::LogLevel;
-use super::message::{Decoded, Malformed, Message, Notification, Params, Request, RequestId, encode_response};
-use super::revision::{Era, Method, Revision};
+use super::message::{Decoded, Malformed, Message, Notification, Params, Request, RequestId};
+use super::revision::{Era, Method};
 use super::session::Session;
 
 /// A point in time, by both clocks: deadlines are monotonic, sealed state expires by the calendar.
@@ -39,101 +43,6 @@ pub struct Moment {
     pub instant: Instant,
     /// Seconds since 1970.
     pub unix: u64,
-}
-
-/// The number of a line or body on its connection, in order of arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Arrival(u64);
-
-/// The number of a call on its connection, never used twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CallId(u64);
-
-/// The one answer to a request, or to something unreadable.
-#[derive(Debug, Clone)]
-pub struct Reply {
-    /// The request's id; an answer to something unreadable has none.
-    pub id: Option<RequestId>,
-    /// The text of the result, or the fault.
-    pub result: Result<Bytes, Fault>,
-}
-
-impl Reply {
-    /// The answer as one message.
-    pub fn encode(&self) -> Bytes {
-        encode_response(self.id.as_ref(), &self.result)
-    }
-}
-
-/// What has to be done.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone))]
-pub enum Output {
-    /// Answer what arrived.
-    Reply {
-        /// What is answered.
-        arrival: Arrival,
-        /// With what.
-        reply: Reply,
-    },
-    /// Answer a batch: its replies, encoded, in the order in which they became known. None if all were cancelled.
-    Batch {
-        /// What is answered.
-        arrival: Arrival,
-        /// With what.
-        replies: Vec<Bytes>,
-    },
-    /// Tell the peer something about a request that is not answered yet.
-    Notify {
-        /// What it is about.
-        arrival: Arrival,
-        /// One encoded notification.
-        message: Bytes,
-    },
-    /// Carry out a call.
-    Invoke {
-        /// The call.
-        call: CallId,
-        /// What is called.
-        invocation: Box<Invocation>,
-        /// When [`Connection::handle_timeout`] will give it up.
-        deadline: Instant,
-    },
-    /// Stop carrying out a call; its outcome no longer matters.
-    Cancel {
-        /// The call.
-        call: CallId,
-        /// What it belonged to.
-        arrival: Arrival,
-        /// Whether nothing will answer the arrival any more.
-        silent: bool,
-    },
-    /// Ask the client something in the course of a request that is not answered yet: one encoded request of ours.
-    Ask {
-        /// What it is about.
-        arrival: Arrival,
-        /// One encoded request.
-        message: Bytes,
-    },
-    /// Tell a legacy peer something that belongs to no request.
-    Announce {
-        /// One encoded notification.
-        message: Bytes,
-    },
-    /// Close the response stream of a request whose answer the peer will fetch later by resuming (2025-11-25 basic/transports, polling).
-    Detach {
-        /// What it is about.
-        arrival: Arrival,
-    },
-    /// Nothing will answer what arrived, at the peer's own wish.
-    Silence {
-        /// What it is.
-        arrival: Arrival,
-    },
-    /// From now on this connection wants to hear what is published.
-    Hear,
-    /// The peer sends nothing but rubbish: end the connection. Nothing that arrives after this is served.
-    Overrun,
 }
 
 /// See the module.
@@ -173,16 +82,6 @@ pub struct Connection {
 enum InFlight {
     Call(CallId),
     Listen,
-}
-
-#[derive(Debug, Default)]
-#[cfg_attr(test, derive(Clone))]
-struct Batch {
-    /// Calls whose outcome is not known.
-    open: usize,
-    replies: Vec<Bytes>,
-    /// Whether every element was looked at.
-    read: bool,
 }
 
 /// Lines in a row that were no message.
@@ -367,42 +266,6 @@ impl Connection {
         self.reply(arrival, false, malformed.id, Err(malformed.fault));
     }
 
-    fn handle_batch(
-        &mut self,
-        now: Moment,
-        arrival: Arrival,
-        elements: Vec<Result<Message, Malformed>>,
-        mirror: Option<&Mirror>,
-    ) {
-        let offer = self.dispatcher.catalog().offer();
-        let accepted = self.session.as_ref().is_some_and(|s| s.revision().rules().batches);
-        let refused = match accepted {
-            false => {
-                let dates = Revision::with_batches();
-                Some(format!("an array of messages is taken only in a session of revision {dates}: send one message"))
-            }
-            true if elements.iter().flatten().any(|message| admit::stands_alone(message, offer)) => Some(
-                "an array holds neither initialize nor a message with modern _meta: send that one alone".to_owned(),
-            ),
-            true => None,
-        };
-        if let Some(problem) = refused {
-            self.reply(arrival, false, None, Err(Fault::InvalidRequest(problem)));
-            return;
-        }
-        self.batches.insert(arrival, Batch::default());
-        for element in elements {
-            match element {
-                Ok(message) => self.handle_one(now, arrival, true, message, mirror),
-                Err(malformed) => self.reply(arrival, true, malformed.id, Err(malformed.fault)),
-            }
-        }
-        if let Some(batch) = self.batches.get_mut(&arrival) {
-            batch.read = true;
-        }
-        self.finish_batch(arrival);
-    }
-
     fn handle_one(&mut self, now: Moment, arrival: Arrival, batched: bool, message: Message, mirror: Option<&Mirror>) {
         match message {
             Message::Request(request) => self.handle_request(now, arrival, batched, request, mirror),
@@ -564,15 +427,6 @@ impl Connection {
         } else if let Some(batch) = self.batches.get_mut(&arrival) {
             batch.replies.push(reply.encode());
             self.finish_batch(arrival);
-        }
-    }
-
-    fn finish_batch(&mut self, arrival: Arrival) {
-        if self.batches.get(&arrival).is_none_or(|batch| !batch.read || batch.open > 0) {
-            return;
-        }
-        if let Some(batch) = self.batches.remove(&arrival) {
-            self.outputs.push_back(Output::Batch { arrival, replies: batch.replies });
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::protocol::Json;
 
 /// A tool as declared: its backend, beside the definition that the catalog publishes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DeclaredTool {
     /// The name under which the catalog publishes it.
     pub name: String,
@@ -17,7 +17,7 @@ pub struct DeclaredTool {
 }
 
 /// A command behind a tool: an argument vector, never a shell.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The program and its arguments; the first element has no placeholder.
     pub argv: Vec<Element>,
@@ -29,8 +29,8 @@ pub struct Run {
     pub cwd: PathBuf,
     /// Variables beyond the minimal environment.
     pub env: Vec<Variable>,
-    /// The argument that is written to standard input; empty input if none.
-    pub stdin: Option<String>,
+    /// What is written to standard input; empty input if nothing is.
+    pub stdin: Option<Feed>,
     /// Most bytes of output in a result; more is cut with a hint.
     pub cap: usize,
     /// Exit codes that count as success.
@@ -62,7 +62,7 @@ pub enum Piece {
 }
 
 /// An argument of a tool, as far as rendering needs to know it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Argument {
     /// Its name.
     pub name: String,
@@ -82,6 +82,25 @@ pub enum ArgumentKind {
     Data,
     /// A path beneath the root, relative, which need not exist.
     Path,
+}
+
+/// What is written to a program's standard input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Feed {
+    /// The value of the argument of that name.
+    Argument(String),
+    /// All arguments, as one JSON object.
+    Arguments,
+}
+
+impl Feed {
+    /// Whether it holds that argument.
+    pub fn holds(&self, argument: &str) -> bool {
+        match self {
+            Self::Argument(name) => name == argument,
+            Self::Arguments => true,
+        }
+    }
 }
 
 /// A variable of the program's environment.

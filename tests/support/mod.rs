@@ -4,5 +4,8 @@ pub(crate) mod http;
 pub(crate) mod lines;
 pub(crate) mod memory;
 pub(crate) mod play;
+pub(crate) mod record;
+mod served;
+pub(crate) mod sse;
 pub(crate) mod transcript;
 pub(crate) mod world;

@@ -8,6 +8,8 @@ use tokio::runtime::Handle;
 use super::http::Http;
 use super::lines::Lines;
 use super::memory::Memory;
+use super::record::{Exchange, Recorder};
+use super::sse::Sse;
 use super::transcript::{
     Bound, Client, Expected, ExpectedHead, Group, Legacy, Said, SaidHead, Transcript, Way, glob, matches, short,
     substitute,
@@ -22,6 +24,10 @@ pub(crate) trait Player {
     fn listen(&mut self, patience: Duration) -> Said;
     /// Leaves the stream of the latest request open.
     fn leave_open(&mut self) {}
+    /// The request on whose response the latest message came, where there are such.
+    fn exchange(&self) -> Option<Exchange> {
+        None
+    }
     /// Ends the peer's side; gives what the server said beyond the transcript.
     fn finish(&mut self) -> Result<Vec<Said>, String>;
 }
@@ -29,13 +35,18 @@ pub(crate) trait Player {
 /// How long nothing has to come until a blessing believes that nothing will.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// The far end of a transcript, played one way.
+/// The far end of a transcript, played one way; what it says is written to the folder `RECORD`, if there is one.
 pub(crate) fn open(transcript: &Transcript, way: Way, legacy: Legacy, runtime: &Handle) -> Box<dyn Player> {
-    match way {
+    let player: Box<dyn Player> = match way {
         Way::Memory => Box::new(Memory::open(transcript, legacy)),
         Way::Pipes => Box::new(Lines::pipes(transcript, legacy, runtime)),
         Way::Binary => Box::new(Lines::binary()),
         Way::Http => Box::new(Http::open(transcript, legacy, runtime)),
+        Way::Sse => Box::new(Sse::open(transcript, legacy, runtime)),
+    };
+    match std::env::var_os("RECORD") {
+        Some(folder) => Box::new(Recorder::new(player, &folder, transcript, way)),
+        None => player,
     }
 }
 

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::protocol::catalog::{Catalog, CatalogParts, ToolParts};
 use crate::protocol::json::JsonLimits;
-use crate::protocol::revision::Era;
+use crate::protocol::revision::{Era, Revision};
 
 /// One thing that happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
