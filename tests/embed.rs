@@ -250,6 +250,20 @@ fn an_answer_that_does_not_fit_its_question_is_asked_for_again_and_a_refusal_is_
 }
 
 #[test]
+fn answers_too_long_to_be_carried_along_are_told_from_a_defect() {
+    let mut client = Client::new(tables());
+    let first = client.call("book", json!({}));
+    let mut with_name_of = |bytes: usize| {
+        let guest = accept(json!({ "name": "a".repeat(bytes), "seats": 2 }));
+        client.retry("book", &first, json!({ "guest": guest }))
+    };
+    let all = (1..7000).step_by(97).map(&mut with_name_of);
+    let (asked, failed): (Vec<Value>, Vec<Value>) = all.partition(|result| result["resultType"] == "input_required");
+    assert!(asked.len() > 50, "nearly 6 KB are carried: {}", asked.len());
+    assert!(!failed.is_empty() && failed.iter().all(|result| text(result).contains("too long")), "{failed:?}");
+}
+
+#[test]
 fn a_legacy_client_is_asked_by_requests_and_the_tool_cannot_tell() {
     let mut client = Client::new(tables());
     client.initialize();
@@ -454,11 +468,13 @@ fn every_problem_of_a_server_is_named_before_it_is_served() {
     let server = Server::new("s", "1.0.0")
         .tool(list.clone())
         .tool(texts)
+        .tool(Tool::new("twice", "", |_: NoArguments, _: Call| async {}))
+        .tool(Tool::new("twice", "", |_: NoArguments, _: Call| async {}))
         .resource(Resource::text("not a uri", "r", ""))
         .template(Template::new("notes:{a}{b}", "t", |_: Value, _: Call| async { "" }));
     let Err(ServerError::Unpublishable(problems)) = server.ready() else { panic!("it cannot be published") };
     let what: Vec<&str> = problems.iter().map(|problem| problem.what.as_str()).collect();
-    assert_eq!(what, ["tool list", "tool texts", "resource not a uri", "template notes:{a}{b}"]);
+    assert_eq!(what, ["tool list", "tool texts", "tool twice", "resource not a uri", "template notes:{a}{b}"]);
     assert!(Server::new("s", "1.0.0").tool(list.divergent()).ready().is_ok());
 }
 

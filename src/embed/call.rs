@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::handle::Handle;
 use super::question::{Elicited, Form, Question, Root, Roots, Sample, Sampled, Url};
 use crate::protocol::json::RawJson;
+use crate::protocol::limits::SEALED_STATE_BYTES;
 use crate::protocol::{Ask, Caller, InputKind, InputRequest, Invocation, LogLevel, Notice, Revision};
 
 /// The client has to be asked first; `?` hands this up, and the handler is run again with the answer.
@@ -27,6 +28,10 @@ pub struct Asks;
 /// The members of sealed state: what was answered, and what the handler keeps.
 const ANSWERED: &str = "a";
 const KEPT: &str = "k";
+
+/// What a seal takes beside the state and the principal's name, in bytes before they are encoded: the digest of the
+/// request, method, expiry, member names and the tag.
+const SEAL_BYTES: usize = 300;
 
 /// One request, as its handler sees it. Cloning shares it.
 ///
@@ -85,6 +90,13 @@ impl Call {
         let mut book = self.book();
         let requests = std::mem::take(&mut book.open);
         (!requests.is_empty()).then(|| Ask { requests, state: book.state() })
+    }
+
+    /// Whether a question's state can come back by way of the client. What is asked of a legacy client stays here.
+    pub(super) fn can_carry(&self, ask: &Ask) -> bool {
+        let room = (SEALED_STATE_BYTES / 4 * 3).saturating_sub(SEAL_BYTES + self.principal().len());
+        let state = ask.state.as_ref().map_or(0, |state| state.to_string().len());
+        !self.revision().rules().input_required || state <= room
     }
 
     /// The same request with all that was answered so far, for whoever carries it on.

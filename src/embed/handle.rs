@@ -18,11 +18,11 @@ use crate::transport::Hub;
 /// Everything that is listed; changed in place, published as a whole by [`Handle::change`].
 #[derive(Clone, Default)]
 pub struct Listing {
-    tools: Vec<Arc<Tool>>,
+    pub(super) tools: Vec<Arc<Tool>>,
     pub(super) resources: Vec<Arc<Resource>>,
     pub(super) templates: Vec<Arc<Template>>,
-    prompts: Vec<Arc<Prompt>>,
-    skills: Vec<Arc<Skill>>,
+    pub(super) prompts: Vec<Arc<Prompt>>,
+    pub(super) skills: Vec<Arc<Skill>>,
 }
 
 /// Puts an item in the place of the one of the same name, or at the end.

@@ -82,7 +82,12 @@ fn ended<T>(call: &Call, result: Result<T, ToolError>, done: impl FnOnce(T) -> O
     match result {
         Ok(value) => done(value),
         Err(error) => match (call.questions(), error.0) {
-            (Some(ask), _) => Outcome::InputRequired(ask),
+            (Some(ask), _) if call.can_carry(&ask) => Outcome::InputRequired(ask),
+            (Some(_), _) => {
+                let text =
+                    "what was answered so far is too long to be carried to the next question: answer more briefly";
+                Outcome::Failed(Content::text(text))
+            }
             (None, End::Failed(content)) => Outcome::Failed(content),
             (None, End::NotFound) => match call.invocation().operation {
                 Operation::Read { .. } => Outcome::NotFound,

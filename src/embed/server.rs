@@ -58,38 +58,38 @@ impl Server {
         }
     }
 
-    /// With this tool, in place of another of the same name.
+    /// With this tool. Two of the same name are a problem, as are two of anything below.
     #[must_use]
     pub fn tool(mut self, tool: Tool) -> Self {
-        self.listing.put_tool(tool);
+        self.listing.tools.push(Arc::new(tool));
         self
     }
 
-    /// With this resource, in place of another of the same URI.
+    /// With this resource.
     #[must_use]
     pub fn resource(mut self, resource: Resource) -> Self {
-        self.listing.put_resource(resource);
+        self.listing.resources.push(Arc::new(resource));
         self
     }
 
-    /// With this resource template, in place of another of the same text. Of several that match, the first is taken.
+    /// With this resource template. Of several that match, the first is taken.
     #[must_use]
     pub fn template(mut self, template: Template) -> Self {
-        self.listing.put_template(template);
+        self.listing.templates.push(Arc::new(template));
         self
     }
 
-    /// With this prompt, in place of another of the same name.
+    /// With this prompt.
     #[must_use]
     pub fn prompt(mut self, prompt: Prompt) -> Self {
-        self.listing.put_prompt(prompt);
+        self.listing.prompts.push(Arc::new(prompt));
         self
     }
 
-    /// With this skill, in place of another of the same URI.
+    /// With this skill.
     #[must_use]
     pub fn skill(mut self, skill: Skill) -> Self {
-        self.listing.put_skill(skill);
+        self.listing.skills.push(Arc::new(skill));
         self
     }
 
