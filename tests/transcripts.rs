@@ -27,7 +27,8 @@ static TRANSCRIPTS: LazyLock<Vec<Transcript>> = LazyLock::new(|| {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire");
     let only = std::env::var("ONLY").unwrap_or_default();
     let runtime = runtime();
-    let chosen = |all: Vec<Transcript>| all.into_iter().filter(|t| t.name().contains(&only)).collect();
+    let named = |t: &Transcript| only.split(',').any(|only| t.name().contains(only));
+    let chosen = |all: Vec<Transcript>| all.into_iter().filter(named).collect();
     let transcripts: Vec<Transcript> = chosen(read_all(&root));
     if std::env::var_os("BLESS").is_none() {
         return transcripts;

@@ -119,6 +119,9 @@ impl Filter {
             resources: catalog.has_resources(),
             prompts: !catalog.prompts().is_empty(),
         });
+        if !catalog.has_tasks() {
+            self.tasks.clear();
+        }
         self.uris.retain(|uri| uri.len() <= SUBSCRIBED_URI_BYTES && catalog.find(uri).is_some());
         self
     }

@@ -19,6 +19,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 use super::hub::{Hears, News};
 use super::{Engine, now};
 use crate::protocol::invoke::BoxFuture;
+use crate::protocol::limits::ANSWER_TIME;
 use crate::protocol::{
     Arrival, CallId, Caller, Connection, Content, Decoded, Invocation, Mirror, Notice, Outcome, Output, Reply,
 };
@@ -182,12 +183,16 @@ impl<S: Sink> Driver<S> {
 
     fn carry(&self, mut machine: MutexGuard<'_, Machine>) {
         let mut started = Vec::new();
+        let mut asked = false;
         while let Some(output) = machine.connection.poll_output() {
             match output {
                 Output::Reply { arrival, reply } => self.0.sink.answer(arrival, Answer::One(reply)),
                 Output::Batch { arrival, replies } => self.0.sink.answer(arrival, Answer::Many(replies)),
                 Output::Notify { arrival, message } => self.0.sink.notify(arrival, message),
-                Output::Ask { arrival, message } => self.0.sink.ask(arrival, message),
+                Output::Ask { arrival, message } => {
+                    self.0.sink.ask(arrival, message);
+                    asked = true;
+                }
                 Output::Announce { message } => self.0.sink.announce(message),
                 Output::Detach { arrival } => self.0.sink.detach(arrival),
                 Output::Silence { arrival } => self.0.sink.silence(arrival),
@@ -212,7 +217,24 @@ impl<S: Sink> Driver<S> {
             }
         }
         drop(machine);
+        if asked {
+            self.give_up_asking_later();
+        }
         started.into_iter().for_each(|started| self.start(started));
+    }
+
+    /// No call runs while its client is being asked, so nothing else would see that the client never answers.
+    fn give_up_asking_later(&self) {
+        let inner = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            tokio::time::sleep(ANSWER_TIME).await;
+            if let Some(inner) = inner.upgrade() {
+                let driver = Self(inner);
+                let mut machine = driver.lock();
+                machine.connection.handle_timeout(Instant::now());
+                driver.carry(machine);
+            }
+        });
     }
 
     fn start(&self, started: Started) {

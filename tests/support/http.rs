@@ -10,14 +10,14 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use twodoor::protocol::{Arguments, Catalog, Limits, Offer, RawJson, Revision};
+use twodoor::protocol::{Arguments, Catalog, RawJson, Revision};
 use twodoor::transport::http::{self, LegacyMode, Options};
-use twodoor::transport::{Engine, ServeError};
+use twodoor::transport::ServeError;
 
 use super::play::Player;
 use super::record::{Exchange, claims};
 use super::transcript::{Act, Client, HttpRequest, Legacy, Said, SaidHead, Transcript};
-use super::world::{self, PATIENCE, World};
+use super::world::{PATIENCE, World};
 
 pub(crate) struct Http {
     address: SocketAddr,
@@ -55,6 +55,8 @@ struct Request {
     implied: bool,
     /// Whether the body made a modern claim.
     claimed: bool,
+    /// Whether it asks for a stream that goes on until one side ends it.
+    listens: bool,
     status: u16,
     over: bool,
     /// The transcript leaves its stream open.
@@ -71,10 +73,8 @@ enum Event {
 
 impl Http {
     pub(crate) fn open(transcript: &Transcript, legacy: Legacy, runtime: &Handle) -> Self {
-        let offer = if legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
-        let world = World::new();
-        let catalog = world::catalog(offer, transcript.divergent);
-        let engine = Engine::new(world::dispatcher(&catalog), Arc::<World>::clone(&world), Limits::default());
+        let world = World::new(legacy, transcript.shows);
+        let (engine, catalog) = (world.engine(), world.catalog());
         let legacy = match legacy {
             Legacy::Sessions | Legacy::Off => LegacyMode::Sessions,
             Legacy::Stateless => LegacyMode::Stateless,
@@ -154,8 +154,16 @@ impl Http {
             if let Some(method) = body["method"].as_str() {
                 set("Mcp-Method", method.to_owned());
             }
-            if let (Some("tools/call"), Some(name)) = (body["method"].as_str(), body["params"]["name"].as_str()) {
+            let mirrored = match body["method"].as_str() {
+                Some("tools/call" | "prompts/get") => "name",
+                Some("resources/read") => "uri",
+                Some("tasks/get" | "tasks/update" | "tasks/cancel") => "taskId",
+                _ => "",
+            };
+            if let Some(name) = body["params"][mirrored].as_str() {
                 set("Mcp-Name", twodoor::protocol::headers::encode(name));
+            }
+            if let (Some("tools/call"), Some(name)) = (body["method"].as_str(), body["params"]["name"].as_str()) {
                 let arguments = body["params"].get("arguments").map(|a| RawJson::encode(&a));
                 if let (Some(tool), Some(arguments)) = (self.catalog.tool(name), arguments.and_then(Arguments::new)) {
                     for (name, value) in tool.headers.headers(&arguments) {
@@ -213,6 +221,7 @@ impl Http {
             opened: None,
             implied,
             claimed,
+            listens: request.body.as_deref().is_some_and(|body| body_method(body) == "subscriptions/listen"),
             status: 0,
             over: false,
             left_open: false,
@@ -291,6 +300,11 @@ impl Http {
             Event::End(Err(problem)) => Some(Said::Message(format!("(the response broke) {problem}"))),
         }
     }
+}
+
+fn body_method(body: &[u8]) -> String {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    body["method"].as_str().unwrap_or_default().to_owned()
 }
 
 /// The status that the specification has for an answer (`spec.md` 1.8, NEG-22).
@@ -425,7 +439,10 @@ impl Player for Http {
                 request.stream.shutdown(Shutdown::Both).map_err(|e| e.to_string())
             }
             Client::Act(Act::Ended) => self.wait_for_ends(|_| true),
-            Client::Act(act) if self.world.act(*act) => Ok(()),
+            Client::Act(Act::Stop) => {
+                self.stop.take().ok_or("stopped twice")?.send(()).map_err(|()| "it has ended".to_owned())
+            }
+            Client::Act(act) if self.world.act(act) => Ok(()),
             Client::Act(act) => Err(format!("{act:?} did not come about")),
             other => Err(format!("{other:?} has no meaning over HTTP")),
         }
@@ -484,9 +501,10 @@ impl Player for Http {
         self.current = None;
         let mut rest = Vec::new();
         // Implied requests end by themselves; what the transcript left open is closed by the stop.
-        self.wait_for_ends(|request| request.implied)?;
+        self.wait_for_ends(|request| request.implied && !request.listens)?;
         rest.append(&mut self.unexpected);
-        for request in self.requests.iter().filter(|request| request.left_open && !request.over) {
+        let stays = |request: &&Request| (request.left_open || request.listens) && !request.over;
+        for request in self.requests.iter().filter(stays) {
             let _ = request.stream.shutdown(Shutdown::Both);
         }
         let _ = self.stop.take().map(|stop| stop.send(()));

@@ -5,5 +5,7 @@ pub(crate) mod lines;
 pub(crate) mod memory;
 pub(crate) mod play;
 pub(crate) mod record;
+pub(crate) mod tasks;
 pub(crate) mod transcript;
+pub(crate) mod whole;
 pub(crate) mod world;

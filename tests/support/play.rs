@@ -69,10 +69,10 @@ pub(crate) fn play(transcript: &Transcript, way: Way, legacy: Legacy, runtime: &
     play.run().map_err(|problem| format!("{}\n{problem}", play.report))
 }
 
-fn handshake(revision: &str) -> [Client; 2] {
+fn handshake(revision: &str, capabilities: &str) -> [Client; 2] {
     [
         Client::Send(format!(
-            r#"{{"jsonrpc":"2.0","id":"open","method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{{"elicitation":{{}}}},"clientInfo":{{"name":"t","version":"1"}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":"open","method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{{"name":"t","version":"1"}}}}}}"#
         )),
         Client::Send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned()),
     ]
@@ -107,8 +107,9 @@ impl Play<'_> {
     }
 
     fn open_session(&mut self) -> Result<(), String> {
-        let Some(revision) = &self.transcript.session else { return Ok(()) };
-        let [initialize, initialized] = handshake(revision);
+        let Some(session) = &self.transcript.session else { return Ok(()) };
+        let (revision, capabilities) = session.split_once(' ').unwrap_or((session, r#"{"elicitation":{}}"#));
+        let [initialize, initialized] = handshake(revision, capabilities);
         self.player.play(&initialize)?;
         match self.player.listen(PATIENCE) {
             Said::Message(text) if text.contains(&format!(r#""protocolVersion":"{revision}""#)) => {}
