@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # The tests. ./test.sh runs all steps below but `long`, in this order, and stops at the first failure.
 #
-#   ./test.sh [fmt] [clippy] [rust] [schema] [interop] [conformance] [long]
+#   ./test.sh [fmt] [clippy] [rust] [schema] [interop] [cases] [conformance] [long]
 #
 #   fmt          the code is formatted
 #   clippy       no lint warns
 #   rust         unit, machine, transcript and documentation tests
 #   schema       every message of the transcripts by the specification's JSON schemas
 #   interop      the official Python, TypeScript and Rust clients against the binary
+#   cases        the runner of cases, and our own cases against the binary
 #   conformance  the official suite against the fixture server
 #   long         the Rust tests that are ignored by default
 #
@@ -43,6 +44,16 @@ step_interop() {
     tests/interop/run.sh "${CARGO_TARGET_DIR:-target}/debug/twodoor" tests/interop/surface.yaml
 }
 
+step_cases() {
+  cargo build --locked
+  python3 -m unittest discover --start-directory tests/replay
+  local file
+  for file in conformance/cases.d/*.jsonl; do
+    echo "$file" >&2
+    conformance/cases "$file"
+  done
+}
+
 step_conformance() {
   conformance/run.sh
 }
@@ -55,7 +66,7 @@ step_long() {
   fi
 }
 
-[ $# -gt 0 ] || set -- fmt clippy rust schema interop conformance
+[ $# -gt 0 ] || set -- fmt clippy rust schema interop cases conformance
 for step; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done

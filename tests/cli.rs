@@ -32,6 +32,11 @@ tools:
     run: [printf, "%s", '{{"n":"x"}}']
     output: json
     outputSchema: { type: object, properties: { n: { type: integer } } }
+  all:
+    description: Shows all arguments.
+    inputSchema: { type: object, properties: { count: { type: integer, default: 20 } } }
+    stdin: "{*}"
+    run: [cat]
   wait:
     description: Waits.
     run: [sleep, "600"]
@@ -70,6 +75,13 @@ fn wrong_usage_ends_with_2_a_refused_surface_with_3_a_failed_tool_with_1() {
         (&["serve", "missing.yaml"], 3, "missing.yaml"),
         (&["call", "missing", "-s", "missing.yaml"], 3, "missing.yaml"),
         (&["digest", "missing.yaml"], 3, "missing.yaml"),
+        (&["digest", "--list", "missing.json"], 2, "missing.json"),
+        (&["digest", "--list", "surface.yaml"], 2, "surface.yaml"),
+        (&["digest", "surface.yaml", "--list", "-"], 2, "cannot be used with"),
+        (&["digest", "--list", "-"], 2, "standard input"),
+        (&["serve", "--session-idle", "0s"], 2, "from 1s to 24h"),
+        (&["serve", "--session-idle", "2d"], 2, "from 1s to 24h"),
+        (&["serve", "--session-idle", "99999999999999999999s"], 2, "from 1s to 24h"),
         (&["call", "sya", "text=x"], 2, "did you mean say?"),
         (&["call", "say", "txet=x"], 2, "did you mean text?"),
         (&["call", "say", "text"], 2, "key=value"),
@@ -105,6 +117,12 @@ fn a_call_prints_what_the_tool_said_and_a_dry_run_what_it_would_run() {
     assert!(argv[0].as_str().unwrap().ends_with("/printf"));
     assert_eq!(argv[1..], ["%s", "a b", "1"]);
     assert!(shown["env"].as_array().unwrap().contains(&json!("PATH")));
+    let (code, stdout, _) =
+        run(&["call", "all", "--args", r#"{"wide": 123456789012345678901234567890, "-x": [1.50]}"#]);
+    assert_eq!(
+        (code, stdout.as_str()),
+        (Some(0), "{\"wide\":123456789012345678901234567890,\"-x\":[1.50],\"count\":20}\n")
+    );
     assert_eq!(json_of(&["call", "fail", "--json"])["isError"], true);
     assert_eq!(json_of(&["call", "say", "text=x", "--json"])["text"], "x1");
 }
@@ -147,9 +165,28 @@ fn the_digest_printed_is_the_digest_served() {
         assert_eq!(report[door]["published"][0]["holds"], true, "{door}");
     }
     let names: Vec<&str> = printed["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["say", "fail", "odd", "wait"]);
+    assert_eq!(names, ["say", "fail", "odd", "all", "wait"]);
     assert!(printed["tools"][0]["digest"].as_str().unwrap().starts_with("sha256:"));
     assert_eq!(printed["revisions"].as_object().unwrap().len(), 5);
+}
+
+#[test]
+fn the_digest_of_a_received_list_is_told_for_each_canonical_form_where_they_differ() {
+    let folder = folder();
+    let digest = |list: &str| {
+        let mut child = twodoor(folder.path(), &["digest", "--list", "-"]);
+        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(list.as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    };
+    // SHA-256 of `[{"description":"é","name":"t"}]`, as any tool computes it.
+    let known = "sha256:fc71552bf6cc80b92a5ea2797ba48e3ef75aa6a8d10a116e1faf40e38c851021\n";
+    assert_eq!(digest(r#"[{"name":"t","description":"\u00e9"}]"#), known);
+    assert_eq!(digest(r#"{"tools":[ {"description" : "é","name":"t"} ],"ttlMs":0}"#), known);
+    let wide = digest(r#"[{"name":"t","_meta":{"n":1e16}}]"#);
+    let forms: Vec<_> = wide.lines().map(|line| line.split_once("  ").unwrap()).collect();
+    assert_eq!((forms[0].1, forms[1].1), ("sorted keys", "RFC 8785"));
+    assert_ne!(forms[0].0, forms[1].0);
 }
 
 #[test]
@@ -251,7 +288,7 @@ fn a_server_says_what_it_serves_as_one_json_object() {
     let mut line = String::new();
     served.stderr.read_line(&mut line).unwrap();
     let said: Value = serde_json::from_str(&line).unwrap();
-    assert_eq!((&said["surface"], &said["tools"]), (&json!("shell"), &json!(4)));
+    assert_eq!((&said["surface"], &said["tools"]), (&json!("shell"), &json!(5)));
     assert!(said["digest"].as_str().unwrap().starts_with("sha256:"));
     let address = said["url"].as_str().unwrap().strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
     assert!(Served::healthy(address));

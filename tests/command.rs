@@ -18,7 +18,7 @@ use twodoor::protocol::{
     Principal, RawJson, Revision, ToolName, ToolParts,
 };
 use twodoor::surface::declaration::{
-    Argument, ArgumentKind, DeclaredTool, Element, Output, Piece, Run, Template, Variable,
+    Argument, ArgumentKind, DeclaredTool, Element, Feed, Output, Piece, Run, Template, Variable,
 };
 
 /// A far end that can leave.
@@ -58,7 +58,7 @@ fn declared(script: &str, scratch: &Scratch) -> Run {
         root: scratch.0.clone(),
         cwd: scratch.0.clone(),
         env: vec![Variable::Literal("SECRET".into(), "swordfish".into())],
-        stdin: Some("text".to_owned()),
+        stdin: Some(Feed::Argument("text".to_owned())),
         cap: 100,
         exit_codes: vec![0, 3],
         output: Output::Text,

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use twodoor::protocol::{Catalog, Json, Revision};
-use twodoor::surface::declaration::{ArgumentKind, Element, Output, Piece, Template, Variable};
+use twodoor::surface::declaration::{ArgumentKind, Element, Feed, Output, Piece, Template, Variable};
 use twodoor::surface::{Problems, Surface, render};
 
 mod folder;
@@ -130,7 +130,8 @@ tools:
     assert_eq!(kinds[0], ("path", ArgumentKind::Path, None));
     assert_eq!(kinds[2], ("count", ArgumentKind::Value, Some(Json::Number("20".into()))));
     let echo = &loaded.tools[1].run;
-    assert_eq!((echo.stdin.as_deref(), echo.output, echo.cap), (Some("text"), Output::Json, 60_000));
+    let fed = Some(Feed::Argument("text".to_owned()));
+    assert_eq!((&echo.stdin, echo.output, echo.cap), (&fed, Output::Json, 60_000));
     assert_eq!(echo.cwd, folder.0);
     assert_eq!(echo.arguments[0].kind, ArgumentKind::Data);
     assert_eq!(echo.arguments[1].kind, ArgumentKind::Path);

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use twodoor::protocol::{Catalog, Published};
-use twodoor::surface::declaration::{Element, Output, Piece, Run, Template, Variable};
+use twodoor::surface::declaration::{Element, Feed, Output, Piece, Run, Template, Variable};
 use twodoor::surface::{LoadedSurface, Surface, render};
 
 mod folder;
@@ -70,7 +70,8 @@ fn run(run: &Run, given: &[(&str, &str)]) -> std::process::Output {
     }
     let pipe = std::process::Stdio::piped;
     let mut child = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().unwrap();
-    let stdin = run.stdin.as_ref().and_then(|name| given.iter().find(|(key, _)| key == name));
+    let fed = |key: &str| matches!(&run.stdin, Some(Feed::Argument(name)) if name == key);
+    let stdin = given.iter().find(|(key, _)| fed(key));
     let mut input = child.stdin.take().unwrap();
     input.write_all(stdin.map_or("", |(_, text)| text).as_bytes()).unwrap();
     drop(input);

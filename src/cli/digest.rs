@@ -1,9 +1,13 @@
 //! `twodoor digest`: what the tools digest of a surface is, before anybody serves it.
 
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
-use twodoor::protocol::{Catalog, Revision, Tool};
+use twodoor::protocol::digest::{self, Foreign};
+use twodoor::protocol::json::JsonLimits;
+use twodoor::protocol::{Catalog, Json, Revision, Tool};
 
 use super::{SurfaceFile, exit, show};
 
@@ -11,7 +15,9 @@ use super::{SurfaceFile, exit, show};
 #[derive(clap::Args)]
 #[command(
     after_help = "The surface's digest is the one that clients receive and can recompute: SHA-256 over the canonical\n\
-    JSON of the tools array as delivered. A tool's digest is that of its definition alone."
+    JSON of the tools array as delivered. A tool's digest is that of its definition alone.\n\n\
+    With --list, one line for each canonical form of JSON in use, or one for both where they agree.\n\n\
+    Examples:\n  twodoor digest examples/git.yaml\n  twodoor digest --list received.json"
 )]
 pub(crate) struct Digest {
     #[command(flatten)]
@@ -19,10 +25,22 @@ pub(crate) struct Digest {
     /// Print one JSON object; its tools are in the order of the list
     #[arg(long)]
     json: bool,
+    /// Digest a tools array, or a tools/list result, from this file instead of a surface; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "path")]
+    list: Option<PathBuf>,
 }
 
 impl Digest {
     pub(crate) fn run(self) -> ExitCode {
+        if let Some(list) = &self.list {
+            return match received(list) {
+                Ok(found) => self.show_received(found),
+                Err(problem) => {
+                    show::error(&problem, "give one tools array, or a tools/list result, as a client received it");
+                    exit::usage()
+                }
+            };
+        }
         let loaded = match show::load(&self.surface.path) {
             Ok(loaded) => loaded,
             Err(refused) => return refused,
@@ -54,4 +72,50 @@ impl Digest {
         }
         ExitCode::SUCCESS
     }
+    fn show_received(&self, found: Foreign) -> ExitCode {
+        let forms = [("sorted keys", found.sorted_keys), ("RFC 8785", found.rfc8785)];
+        let known: Vec<_> = forms.iter().filter_map(|(form, digest)| Some((form, (*digest)?.to_string()))).collect();
+        if self.json {
+            let said = |digest: Option<digest::Digest>| digest.map(|digest| digest.to_string());
+            let both = json!({ "sortedKeys": said(found.sorted_keys), "rfc8785": said(found.rfc8785) });
+            show::out(&format!("{both:#}\n"));
+            return ExitCode::SUCCESS;
+        }
+        match known.as_slice() {
+            [(_, one), (_, other)] if one == other => show::out(&format!("{one}\n")),
+            [] => {
+                show::error(
+                    "the list holds a number that no canonical form can write",
+                    "write numbers within ±1.8e308",
+                );
+                return exit::usage();
+            }
+            known => known.iter().for_each(|(form, digest)| show::out(&format!("{digest}  {form}\n"))),
+        }
+        ExitCode::SUCCESS
+    }
+}
+
+/// Most bytes of a list that is read; clients receive no longer ones.
+const LIST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The digests of a list that a client received.
+fn received(path: &Path) -> Result<Foreign, String> {
+    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+    let source: Box<dyn std::io::Read> = if path == Path::new("-") {
+        Box::new(std::io::stdin().lock())
+    } else {
+        Box::new(std::fs::File::open(path).map_err(|error| format!("{name}: {error}"))?)
+    };
+    let mut text = Vec::new();
+    source.take(LIST_BYTES + 1).read_to_end(&mut text).map_err(|error| format!("{name}: {error}"))?;
+    if u64::try_from(text.len()).is_ok_and(|length| length > LIST_BYTES) {
+        return Err(format!("{name}: more than {LIST_BYTES} bytes"));
+    }
+    let list = Json::parse(&text, &JsonLimits::default()).map_err(|error| format!("{name}: {error}"))?;
+    let tools = list.get("tools").unwrap_or(&list);
+    if !matches!(tools, Json::Array(_)) {
+        return Err(format!("{name}: it is no array of tools, and has none under \"tools\""));
+    }
+    Ok(digest::of_foreign(tools))
 }

@@ -4,6 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
@@ -38,6 +39,9 @@ pub(crate) struct Serve {
     /// How legacy clients are served over HTTP; off serves them nowhere
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     legacy: Legacy,
+    /// How long an unused legacy session is kept: 90s, 30m, 2h
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = read_idle)]
+    session_idle: Duration,
     /// A Host header to accept beyond the listener's own, with its port (repeatable)
     #[arg(long, value_name = "HOST:PORT")]
     allow_host: Vec<String>,
@@ -84,7 +88,7 @@ impl Serve {
         };
         let _logging = logging::start(self.log_format);
         let offer = if self.legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
-        let mut limits = Limits::default();
+        let mut limits = Limits { session_idle: self.session_idle, ..Limits::default() };
         if address.is_some() {
             limits.sockets = sockets(limits.sockets);
         }
@@ -118,6 +122,23 @@ impl Serve {
             }
         }
     }
+}
+
+/// Longest time for which an unused session may be kept.
+const IDLE_AT_MOST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Reads how long a session may be unused.
+fn read_idle(text: &str) -> Result<Duration, &'static str> {
+    let wanted = "expected a whole number with s, m or h, from 1s to 24h";
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        _ => return Err(wanted),
+    };
+    let time = number.parse::<u64>().ok().and_then(|number| number.checked_mul(seconds)).map(Duration::from_secs);
+    time.filter(|time| (Duration::from_secs(1)..=IDLE_AT_MOST).contains(time)).ok_or(wanted)
 }
 
 /// Reads an address and insists that only this machine can reach it.

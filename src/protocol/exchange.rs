@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::asking::Asking;
 use super::catalog::Catalog;
 use super::connection::Arrival;
-use super::content::{Content, PromptMessage};
+use super::content::{Content, PromptMessage, ResourceContents};
 use super::dispatch::{Dispatcher, encode_completion};
 use super::fault::Fault;
 use super::invoke::{Ask, InputKind, Invocation, Notice, Operation, Outcome};
@@ -143,14 +143,13 @@ impl Exchange {
                 }
                 out.put_slice(br#""messages":"#);
                 PromptMessage::write_all(&prompted.messages, self.revision.rules(), &mut out);
-                self.close(out, false)
+                write_tail(&mut out, self.revision, self.catalog());
+                Ok(out.freeze())
             }
             (Outcome::Read(contents), Operation::Read { .. }) => {
-                let rules = self.revision.rules();
-                let contents = Json::Array(contents.iter().map(|contents| contents.to_json(rules)).collect());
-                let mut out = BytesMut::from(format!("{{\"contents\":{}", contents.to_text()).as_bytes());
-                out.reserve(256);
-                self.close(out, true)
+                // What came of an answer to a question is that client's alone (2026-07-28 server/utilities/caching).
+                let shared = self.invocation.answers.is_empty() && self.invocation.state.is_none();
+                Ok(encode_read(&contents, shared, self.revision, self.catalog()))
             }
             (Outcome::Completed(completion), Operation::Complete(_)) => {
                 Ok(encode_completion(completion, self.revision, self.catalog()))
@@ -169,21 +168,6 @@ impl Exchange {
             (Outcome::Defect { incident }, _) => Err(Fault::Internal { incident }),
             _ => Err(self.defect(dispatcher, "the backend gave an answer of another kind")),
         }
-    }
-
-    /// Ends a result with what the revision adds to every one of its kind.
-    fn close(&self, mut out: BytesMut, cacheable: bool) -> Result<Bytes, Fault> {
-        let rules = self.revision.rules();
-        if rules.cache_hints && cacheable {
-            out.put_u8(b',');
-            // What came of an answer to a question is that client's alone (2026-07-28 server/utilities/caching).
-            match self.invocation.answers.is_empty() && self.invocation.state.is_none() {
-                true => out.put_slice(self.catalog().cache_hints()),
-                false => out.put_slice(br#""ttlMs":0,"cacheScope":"private""#),
-            }
-        }
-        write_tail(&mut out, self.revision, self.catalog());
-        Ok(out.freeze())
     }
 
     /// The answer to a request that ran out of time.
@@ -338,6 +322,22 @@ pub(super) fn encode_result(content: &Content, failed: bool, revision: Revision,
     } else if let Some(structured) = content.structured_for(rules) {
         out.put_slice(br#","structuredContent":"#);
         out.put_slice(structured.to_string().as_bytes());
+    }
+    write_tail(&mut out, revision, catalog);
+    out.freeze()
+}
+
+/// A `ReadResourceResult` as a revision has it; what is not shared may be kept by nobody.
+pub(super) fn encode_read(contents: &[ResourceContents], shared: bool, revision: Revision, catalog: &Catalog) -> Bytes {
+    let rules = revision.rules();
+    let contents = Json::Array(contents.iter().map(|contents| contents.to_json(rules)).collect());
+    let mut out = BytesMut::from(format!("{{\"contents\":{}", contents.to_text()).as_bytes());
+    if rules.cache_hints {
+        out.put_u8(b',');
+        match shared {
+            true => out.put_slice(catalog.cache_hints()),
+            false => out.put_slice(br#""ttlMs":0,"cacheScope":"private""#),
+        }
     }
     write_tail(&mut out, revision, catalog);
     out.freeze()

@@ -61,6 +61,11 @@ pub const LOG_BURST: u32 = 50;
 /// use is longer.
 pub const LISTING_PAGE: usize = 500;
 
+/// Most files of a skill, and most bytes of them together: what every host must take (the skills extension, Limits).
+pub const SKILL_FILES: usize = 512;
+/// See [`SKILL_FILES`].
+pub const SKILL_BYTES: usize = 16 * 1024 * 1024;
+
 /// Most values that complete an argument (2026-07-28 schema, `CompleteResult`).
 pub const COMPLETIONS_AT_MOST: usize = 100;
 

@@ -43,11 +43,17 @@ pub enum Method {
     TasksCancel,
     /// `tasks/update`
     TasksUpdate,
+    /// `skills/list`
+    SkillsList,
+    /// `skills/get`
+    SkillsGet,
+    /// `resources/directory/read`
+    DirectoryRead,
 }
 
 impl Method {
     /// All methods with their names on the wire.
-    const NAMES: [(Self, &'static str); 20] = [
+    const NAMES: [(Self, &'static str); 23] = [
         (Self::Initialize, "initialize"),
         (Self::Ping, "ping"),
         (Self::Discover, "server/discover"),
@@ -68,6 +74,9 @@ impl Method {
         (Self::TasksList, "tasks/list"),
         (Self::TasksCancel, "tasks/cancel"),
         (Self::TasksUpdate, "tasks/update"),
+        (Self::SkillsList, "skills/list"),
+        (Self::SkillsGet, "skills/get"),
+        (Self::DirectoryRead, "resources/directory/read"),
     ];
 
     /// The method of that name, case-sensitive, if the engine implements it in any revision.

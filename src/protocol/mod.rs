@@ -34,7 +34,8 @@ pub mod uri_template;
 pub use admit::{Admitted, ClientCapabilities};
 pub use catalog::{
     Annotations, CacheHints, CacheScope, Catalog, CatalogError, CatalogParts, Completes, Found, Icon, Identity, List,
-    Place, PromptArgument, PromptParts, ResourceParts, TaskSupport, TemplateParts, Tool, ToolName, ToolParts,
+    Place, PromptArgument, PromptParts, ResourceParts, SkillFile, SkillParts, TaskSupport, TemplateParts, Tool,
+    ToolName, ToolParts,
 };
 pub use connection::{Arrival, CallId, Connection, Moment, Output, Reply};
 pub use content::{Audience, Block, Body, Content, Piece, PromptMessage, ResourceContents, ResourceLink, Role};

@@ -29,7 +29,7 @@ impl Changed {
         let differs = |list| !old.same_list(new, list);
         Self {
             tools: differs(List::Tools),
-            resources: differs(List::Resources) || differs(List::Templates),
+            resources: differs(List::Resources) || differs(List::Templates) || differs(List::Skills),
             prompts: differs(List::Prompts),
         }
     }
@@ -122,7 +122,7 @@ impl Filter {
         if !catalog.has_tasks() {
             self.tasks.clear();
         }
-        self.uris.retain(|uri| uri.len() <= SUBSCRIBED_URI_BYTES && catalog.find(uri).is_some());
+        self.uris.retain(|uri| uri.len() <= SUBSCRIBED_URI_BYTES && catalog.names(uri));
         self
     }
 

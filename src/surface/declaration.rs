@@ -29,8 +29,8 @@ pub struct Run {
     pub cwd: PathBuf,
     /// Variables beyond the minimal environment.
     pub env: Vec<Variable>,
-    /// The argument that is written to standard input; empty input if none.
-    pub stdin: Option<String>,
+    /// What is written to standard input; empty input if nothing is.
+    pub stdin: Option<Feed>,
     /// Most bytes of output in a result; more is cut with a hint.
     pub cap: usize,
     /// Exit codes that count as success.
@@ -82,6 +82,25 @@ pub enum ArgumentKind {
     Data,
     /// A path beneath the root, relative, which need not exist.
     Path,
+}
+
+/// What is written to a program's standard input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Feed {
+    /// The value of the argument of that name.
+    Argument(String),
+    /// All arguments, as one JSON object.
+    Arguments,
+}
+
+impl Feed {
+    /// Whether it holds that argument.
+    pub fn holds(&self, argument: &str) -> bool {
+        match self {
+            Self::Argument(name) => name == argument,
+            Self::Arguments => true,
+        }
+    }
 }
 
 /// A variable of the program's environment.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::arguments::{self, Input};
-use super::declaration::{Output, Template, Variable};
+use super::declaration::{Feed, Output, Template, Variable};
 use super::fields::Fields;
 use super::lint::{backend, braces, cap, duration, env_name, exit_code, missing_key, stdin_argument, value_kind};
 use super::problem::Findings;
@@ -74,7 +74,7 @@ pub(crate) struct ToolEntry<'t> {
     pub(crate) run: Vec<ElementEntry>,
     pub(crate) cwd: Option<At<String>>,
     pub(crate) env: Vec<At<Variable>>,
-    pub(crate) stdin: Option<At<String>>,
+    pub(crate) stdin: Option<At<Feed>>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) cap: Option<usize>,
     pub(crate) exit_codes: Option<Vec<i32>>,

@@ -125,7 +125,7 @@ fn annotations(tool: &ToolEntry<'_>) -> Annotations {
 fn finding(error: CatalogError, file: &SurfaceFile<'_>) -> Finding {
     let tool = match error.place {
         Place::Tool(index) => file.tools.get(index),
-        Place::Catalog | Place::Resource(_) | Place::Template(_) | Place::Prompt(_) => None,
+        Place::Catalog | Place::Resource(_) | Place::Template(_) | Place::Prompt(_) | Place::Skill(_) => None,
     };
     let of_file = || file.digest_key.as_ref().map_or(Span::START, |key| key.span);
     Finding {
@@ -164,7 +164,7 @@ fn declare_tool(tool: &ToolEntry<'_>, paths: ResolvedTool, root: &Path) -> Optio
         root: root.to_owned(),
         cwd,
         env: tool.env.iter().map(|variable| variable.value.clone()).collect(),
-        stdin: tool.stdin.as_ref().map(|name| name.value.clone()),
+        stdin: tool.stdin.as_ref().map(|feed| feed.value.clone()),
         cap: tool.cap.unwrap_or(DEFAULT_CAP),
         exit_codes: tool.exit_codes.clone().unwrap_or_else(|| vec![0]),
         output: tool.output.as_ref().map_or(Output::Text, |output| output.value),

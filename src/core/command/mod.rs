@@ -7,6 +7,7 @@
 
 pub mod argv;
 pub mod confine;
+mod input;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use rustix::io::Errno;
 use super::backend::defect;
 use super::process::{self, Ended, Environment, Exit, Launch, Program, SpawnError};
 use crate::protocol::{Arguments, Caller, Content, Outcome};
-use crate::surface::declaration::{Argument, ArgumentKind, Element, Output, Piece, Run};
+use crate::surface::declaration::{Argument, ArgumentKind, Element, Feed, Output, Piece, Run};
 use argv::{ArgvRefusal, Value, Values};
 use confine::{PathRefusal, Root};
 use report::Reporter;
@@ -108,7 +109,8 @@ impl CommandTool {
         }
         let elements = self.run.argv.get(1..).unwrap_or_default();
         let argv = argv::render(elements, &values)?;
-        let input = self.run.stdin.as_ref().and_then(|name| values.get(name)?.text.clone()).map(String::into_bytes);
+        let input =
+            self.run.stdin.as_ref().and_then(|feed| input::render(feed, arguments, &self.run.arguments, &values));
         let launch = Launch {
             program: program.clone(),
             arguments: argv.iter().map(Into::into).collect(),
@@ -184,10 +186,10 @@ fn declared_program(run: &Run) -> Option<String> {
     template.0.iter().map(literal).collect::<Option<String>>().filter(|text| !text.is_empty())
 }
 
-/// The arguments that decide what the program does, as opposed to what it is fed.
+/// The arguments that decide what the program does, as opposed to the text that it is fed.
 fn narrowing(run: &Run) -> Vec<String> {
-    let fed = |argument: &&Argument| run.stdin.as_deref() != Some(argument.name.as_str());
-    run.arguments.iter().filter(fed).map(|argument| argument.name.clone()).collect()
+    let fed = |name: &str| matches!(&run.stdin, Some(Feed::Argument(text)) if text == name);
+    run.arguments.iter().map(|argument| argument.name.clone()).filter(|name| !fed(name)).collect()
 }
 
 /// The value that the caller gave, or the default; a path checked, and seen from the folder to run in.
@@ -264,7 +266,7 @@ mod tests {
             root: root.into(),
             cwd: root.into(),
             env: vec![Variable::Literal("COLOR".into(), "no".into()), Variable::Inherited("TWODOOR_UNSET".into())],
-            stdin: Some("text".to_owned()),
+            stdin: Some(Feed::Argument("text".to_owned())),
             cap: 1000,
             exit_codes: vec![0],
             output: Output::Text,

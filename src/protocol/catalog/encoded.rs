@@ -4,7 +4,8 @@ use bytes::{Bytes, BytesMut};
 
 use super::definition;
 use super::parts::{CacheScope, CatalogParts, Completes, TaskSupport};
-use super::{SERVER_INFO_KEY, TASKS_EXTENSION};
+use super::skills::SkillParts;
+use super::{SERVER_INFO_KEY, SKILLS_EXTENSION, TASKS_EXTENSION};
 use crate::protocol::content::object;
 use crate::protocol::digest::{self, Digest};
 use crate::protocol::json::{Json, RawJson};
@@ -21,11 +22,13 @@ pub enum List {
     Templates,
     /// `prompts/list`
     Prompts,
+    /// `skills/list`
+    Skills,
 }
 
 impl List {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+    pub const ALL: [Self; 5] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts, Self::Skills];
 
     /// The member of the result that holds the definitions.
     pub fn key(self) -> &'static str {
@@ -34,6 +37,7 @@ impl List {
             Self::Resources => "resources",
             Self::Templates => "resourceTemplates",
             Self::Prompts => "prompts",
+            Self::Skills => "skills",
         }
     }
 }
@@ -71,7 +75,7 @@ pub(super) struct Listing {
 #[derive(Debug)]
 pub(super) struct OfRevision {
     pub(super) digest: Digest,
-    lists: [Listing; 4],
+    lists: [Listing; 5],
     /// The result of `initialize` or `server/discover`.
     pub(super) opening: Bytes,
     /// The same where nothing can be sent but answers.
@@ -80,12 +84,13 @@ pub(super) struct OfRevision {
 
 impl OfRevision {
     pub(super) fn list(&self, list: List) -> &Listing {
-        let [tools, resources, templates, prompts] = &self.lists;
+        let [tools, resources, templates, prompts, skills] = &self.lists;
         match list {
             List::Tools => tools,
             List::Resources => resources,
             List::Templates => templates,
             List::Prompts => prompts,
+            List::Skills => skills,
         }
     }
 }
@@ -161,11 +166,14 @@ fn of_revision(parts: &CatalogParts, revision: Revision) -> OfRevision {
         };
         listing(list, items, &tail, parts.page)
     };
+    let resources = parts.resources.iter().map(definition::resource);
+    let resources = resources.chain(parts.skills.iter().map(SkillParts::resource));
     let lists = [
         of(List::Tools, tools),
-        of(List::Resources, parts.resources.iter().map(definition::resource).collect()),
+        of(List::Resources, resources.collect()),
         of(List::Templates, parts.templates.iter().map(definition::template).collect()),
         of(List::Prompts, parts.prompts.iter().map(definition::prompt).collect()),
+        of(List::Skills, parts.skills.iter().map(SkillParts::entry).collect()),
     ];
     let opening = |way_back: bool| {
         let mut members = vec![("capabilities".to_owned(), capabilities(parts, rules, way_back))];
@@ -220,14 +228,17 @@ fn capabilities(parts: &CatalogParts, rules: &Rules, way_back: bool) -> Json {
             ("requests", Some(object([("tools", Some(object([("call", Some(empty()))])))]))),
         ])
     };
-    let extensions = || object([(TASKS_EXTENSION, has_tasks.then(empty))]);
+    let has_skills = !parts.skills.is_empty();
+    let skills = || object([("directoryRead", Some(Json::Bool(true)))]);
+    let extensions = || object([(TASKS_EXTENSION, has_tasks.then(empty)), (SKILLS_EXTENSION, has_skills.then(skills))]);
+    let has_resources = !parts.resources.is_empty() || !parts.templates.is_empty() || has_skills;
     object([
         ("tools", (!parts.tools.is_empty()).then(|| object([changes()]))),
-        ("resources", (!parts.resources.is_empty() || !parts.templates.is_empty()).then(resources)),
+        ("resources", has_resources.then(resources)),
         ("prompts", (!parts.prompts.is_empty()).then(|| object([changes()]))),
         ("completions", (completes && rules.completions_capability).then(empty)),
         ("logging", (parts.logging && way_back).then(empty)),
         ("tasks", (has_tasks && rules.tasks == Tasks::Experimental).then(tasks)),
-        ("extensions", (has_tasks && rules.extensions).then(extensions)),
+        ("extensions", ((has_tasks || has_skills) && rules.extensions).then(extensions)),
     ])
 }

@@ -7,6 +7,7 @@
 mod definition;
 mod encoded;
 mod parts;
+mod skills;
 mod tool;
 
 use std::collections::HashMap;
@@ -19,8 +20,12 @@ pub use self::parts::{
     Annotations, CacheHints, CacheScope, CatalogParts, Completes, DEFAULT_DIGEST_KEY, Icon, Identity, PromptArgument,
     PromptParts, ResourceParts, TaskSupport, TemplateParts, ToolParts,
 };
+use self::skills::Skills;
+pub use self::skills::{SKILL_FILE, SkillFile, SkillParts};
 pub use self::tool::{Tool, ToolName};
+use super::content::ResourceContents;
 use super::digest::Digest;
+use super::json::Json;
 use super::revision::{Offer, Revision};
 use super::uri_template::UriTemplate;
 
@@ -37,6 +42,8 @@ pub enum Place {
     Template(usize),
     /// A prompt.
     Prompt(usize),
+    /// A skill.
+    Skill(usize),
 }
 
 /// One thing that keeps a set of parts from being a catalog.
@@ -78,7 +85,10 @@ pub struct Catalog {
     by_uri: HashMap<String, usize>,
     templates: Vec<(TemplateParts, UriTemplate)>,
     prompts: Vec<PromptParts>,
+    skills: Skills,
+    has_skills: bool,
     offer: Offer,
+    page: usize,
     logging: bool,
     task_list: bool,
     encoded: Encoded,
@@ -104,6 +114,7 @@ impl Catalog {
         let by_uri = check_resources(&parts.resources, &mut problems);
         let templates = check_templates(&parts.templates, &mut problems);
         check_prompts(&parts.prompts, &mut problems);
+        skills::check(&parts.skills, &mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -115,7 +126,10 @@ impl Catalog {
             templates: parts.templates.into_iter().zip(templates).collect(),
             resources: parts.resources,
             prompts: parts.prompts,
+            skills: Skills::of(&parts.skills),
+            has_skills: !parts.skills.is_empty(),
             offer: parts.offer,
+            page: parts.page.max(1),
             logging: parts.logging,
             task_list: parts.task_list,
             encoded,
@@ -178,9 +192,39 @@ impl Catalog {
         self.logging
     }
 
-    /// Whether there are resources or templates.
+    /// Whether there are resources, templates or skills.
     pub fn has_resources(&self) -> bool {
-        !self.resources.is_empty() || !self.templates.is_empty()
+        !self.resources.is_empty() || !self.templates.is_empty() || self.has_skills
+    }
+
+    /// Whether there are skills.
+    pub fn has_skills(&self) -> bool {
+        self.has_skills
+    }
+
+    /// Whether a URI can be read, and so subscribed to.
+    pub fn names(&self, uri: &str) -> bool {
+        self.skill_file(uri).is_some() || self.find(uri).is_some()
+    }
+
+    /// A file of a skill.
+    pub(super) fn skill_file(&self, uri: &str) -> Option<&ResourceContents> {
+        self.skills.file(uri)
+    }
+
+    /// The entry of the skill whose `SKILL.md` has that URI.
+    pub(super) fn skill(&self, uri: &str) -> Option<&Json> {
+        self.skills.entry(uri)
+    }
+
+    /// What is directly in a folder of a skill.
+    pub(super) fn skill_folder(&self, uri: &str) -> Option<Vec<&Json>> {
+        self.skills.folder(uri)
+    }
+
+    /// Most definitions on one page.
+    pub(super) fn page_size(&self) -> usize {
+        self.page
     }
 
     /// Whether any argument of a prompt or variable of a template can be completed.
@@ -240,6 +284,9 @@ impl Catalog {
 
 /// The `_meta` key of the server's identity (2026-07-28 basic, General Fields).
 pub const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+
+/// The identifier of the skills extension.
+pub const SKILLS_EXTENSION: &str = "io.modelcontextprotocol/skills";
 
 /// The identifier of the tasks extension.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::skills::SkillParts;
 use crate::protocol::content::Audience;
 use crate::protocol::json::Json;
 use crate::protocol::limits::LISTING_PAGE;
@@ -251,6 +252,8 @@ pub struct CatalogParts {
     pub templates: Vec<TemplateParts>,
     /// The prompts, in the order in which they are listed.
     pub prompts: Vec<PromptParts>,
+    /// The skills, in the order in which they are listed.
+    pub skills: Vec<SkillParts>,
 }
 
 impl CatalogParts {
@@ -269,6 +272,7 @@ impl CatalogParts {
             resources: Vec::new(),
             templates: Vec::new(),
             prompts: Vec::new(),
+            skills: Vec::new(),
         }
     }
 }

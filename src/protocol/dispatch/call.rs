@@ -69,6 +69,10 @@ impl Dispatcher {
     pub(super) fn read(&self, request: &Admitted, context: &Context<'_>, catalog: Arc<Catalog>) -> Result<Step, Fault> {
         let uri = request.request().params.get("uri").and_then(RawJson::as_text);
         let uri = uri.ok_or_else(|| needs(request, "uri"))?;
+        if let Some(contents) = catalog.skill_file(&uri) {
+            let contents = std::slice::from_ref(contents);
+            return Ok(Step::Reply(exchange::encode_read(contents, true, request.revision(), &catalog)));
+        }
         let Some(found) = catalog.find(&uri) else {
             return Err(Fault::ResourceNotFound { uri, code: request.revision().rules().resource_missing });
         };

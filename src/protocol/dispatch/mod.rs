@@ -2,6 +2,7 @@
 
 mod call;
 mod complete;
+mod skills;
 mod tasks;
 
 use std::sync::Arc;
@@ -127,6 +128,9 @@ impl Dispatcher {
             Method::ResourcesList => self.list(List::Resources, request, context, &catalog),
             Method::TemplatesList => self.list(List::Templates, request, context, &catalog),
             Method::PromptsList => self.list(List::Prompts, request, context, &catalog),
+            Method::SkillsList => self.list(List::Skills, request, context, &catalog),
+            Method::SkillsGet => skills::entry(request, &catalog),
+            Method::DirectoryRead => self.folder(request, context, &catalog),
             Method::ToolsCall => self.call(request, context, catalog),
             Method::PromptsGet => self.prompt(request, context, catalog),
             Method::ResourcesRead => self.read(request, context, catalog),
@@ -231,6 +235,7 @@ fn offered(catalog: &Catalog, request: &Admitted, context: &Context<'_>) -> Resu
             (catalog.has_resources() && context.way_back, "no resources to subscribe to")
         }
         Method::PromptsList | Method::PromptsGet => (!catalog.prompts().is_empty(), "no prompts"),
+        Method::SkillsList | Method::SkillsGet | Method::DirectoryRead => (catalog.has_skills(), "no skills"),
         Method::Complete => (catalog.completes(), "no completion"),
         Method::SetLevel => (catalog.logs() && context.way_back, "no log messages"),
         Method::TasksList => (catalog.lists_tasks(), "no list of tasks"),
@@ -253,7 +258,7 @@ fn needs(request: &Admitted, member: &str) -> Fault {
 fn subscribed(params: &Params, catalog: &Catalog, revision: Revision) -> Result<String, Fault> {
     let uri = params.get("uri").and_then(RawJson::as_text);
     let uri = uri.ok_or_else(|| Fault::InvalidParams("resources/subscribe needs params.uri, a text".to_owned()))?;
-    if uri.len() > SUBSCRIBED_URI_BYTES || catalog.find(&uri).is_none() {
+    if uri.len() > SUBSCRIBED_URI_BYTES || !catalog.names(&uri) {
         return Err(Fault::ResourceNotFound { uri, code: revision.rules().resource_missing });
     }
     Ok(uri)

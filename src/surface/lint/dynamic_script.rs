@@ -294,7 +294,11 @@ mod tests {
 
     #[test]
     fn standard_input_is_no_script() {
-        let run = |run: &str| tool(&format!("args: {{x: {{type: string}}}}\nstdin: \"{{x}}\"\nrun: {run}"));
+        let fed =
+            |feed: &str, run: &str| tool(&format!("args: {{x: {{type: string}}}}\nstdin: \"{feed}\"\nrun: {run}"));
+        breaks(super::RULE, &fed("{*}", "[python3]"));
+        keeps(super::RULE, &fed("{*}", "[python3, a.py]"));
+        let run = |run: &str| fed("{x}", run);
         for bad in [
             "[sh]",
             "[bash]",

@@ -11,11 +11,11 @@ pub(crate) const RULE: Rule =
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
     for tool in file.tools.iter().filter(|tool| !tool.run.is_empty()) {
-        let stdin = tool.stdin.as_ref().map(|name| name.value.as_str());
-        let used: HashSet<&str> = tool.templates().flat_map(|t| template::arguments(&t.value)).chain(stdin).collect();
+        let used: HashSet<&str> = tool.templates().flat_map(|t| template::arguments(&t.value)).collect();
+        let fed = |name: &str| tool.stdin.as_ref().is_some_and(|feed| feed.value.holds(name));
         for argument in &tool.input.arguments {
             let name = &argument.name;
-            if !used.contains(name.value.as_str()) && argument.header.is_none() {
+            if !used.contains(name.value.as_str()) && !fed(&name.value) && argument.header.is_none() {
                 let message = format!("{:?} is never used", name.value);
                 let remedy = format!("use it as {{{}}} in `run` or `stdin`, or leave it out", name.value);
                 findings.report(&RULE, name.span, message, remedy);
@@ -36,6 +36,7 @@ mod tests {
             "args: {a: {type: string}}\nrun: [ls, \"x{a}\"]",
             "args: {a: {type: string}}\nrun: [ls, [-x, \"x{a}\"]]",
             "args: {a: {type: string}}\nstdin: \"{a}\"",
+            "args: {a: {type: string}, b: {type: string}}\nstdin: \"{*}\"",
             "args: {a: {type: string, header: Region}}",
         ] {
             keeps(super::RULE, &tool(used));

@@ -1,0 +1,60 @@
+"""Hooks on the engine's own switches: what a case's words mean for `twodoor serve`."""
+
+import re
+
+from . import server
+
+
+class CannotDo(Exception):
+    """The engine, or this machine, lacks what the case needs: a failure, never a pass."""
+
+
+def configure(play, wanted):
+    """Does what a `config` step asks for; called before the server starts."""
+    for pattern, apply in CONFIGURED:
+        if found := re.fullmatch(pattern, wanted):
+            apply(play, found)
+            return
+    raise CannotDo(f"no switch for the configuration {wanted!r}")
+
+
+def option(play, name, value):
+    """Adds an option of `serve`, if this build has it."""
+    if not re.search(rf"(?m)^\s+{name}\b", server.help_of(play.binary, "serve")):
+        raise CannotDo(f"`serve` has no option {name}")
+    play.options += [name, value]
+
+
+def _cross_origin(play, found):
+    option(play, "--allow-origin", found[1])
+
+
+def _session_idle(play, found):
+    option(play, "--session-idle", f"{found[1]}s")
+
+
+CONFIGURED = [
+    (r"CORS enabled for (\S+)", _cross_origin),
+    (r"legacy session idle limit (\d+) s", _session_idle),
+]
+
+
+def write_state(play, content):
+    """Lets a server make its store, then puts `content` in place of every file of it."""
+    store = play.folder / "store"
+    option(play, "--state", str(store))
+    play.engine().stop()
+    play.set_aside()
+    files = [path for path in store.rglob("*") if path.is_file()]
+    if not files:
+        raise CannotDo("`serve --state` made no file that could be damaged")
+    for path in files:
+        path.write_text(content)
+    # The next step that needs a server starts one on the damaged store.
+    play.server = None
+    return {"files": files, "content": content.encode(), "store": store}
+
+
+def copies(state):
+    """Files of the store that still hold what was put there."""
+    return [path for path in state["store"].rglob("*") if path.is_file() and path.read_bytes() == state["content"]]
