@@ -11,8 +11,8 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use twodoor::protocol::{Arguments, Catalog, RawJson, Revision};
-use twodoor::transport::http::{self, LegacyMode, Options};
 use twodoor::transport::ServeError;
+use twodoor::transport::http::{self, LegacyMode, Options};
 
 use super::play::Player;
 use super::record::{Exchange, claims};

@@ -30,7 +30,9 @@ enum FarEnd {
         stop: Option<oneshot::Sender<()>>,
         served: Option<JoinHandle<Result<(), ServeError>>>,
     },
-    Binary { child: Child },
+    Binary {
+        child: Child,
+    },
 }
 
 impl Lines {

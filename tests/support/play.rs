@@ -69,6 +69,21 @@ pub(crate) fn play(transcript: &Transcript, way: Way, legacy: Legacy, runtime: &
     play.run().map_err(|problem| format!("{}\n{problem}", play.report))
 }
 
+/// Plays a transcript one way, in each of its modes; gives what does not hold. One that is pending must not.
+pub(crate) fn failures(transcript: &Transcript, way: Way, runtime: &Handle) -> Vec<String> {
+    let mut failed = Vec::new();
+    for legacy in &transcript.legacy {
+        match (&transcript.pending, play(transcript, way, *legacy, runtime)) {
+            (None, Err(report)) => failed.push(report),
+            (Some(why), Ok(())) => {
+                failed.push(format!("{} passes now: take out `pending: {why}`", transcript.name()));
+            }
+            (None, Ok(())) | (Some(_), Err(_)) => {}
+        }
+    }
+    failed
+}
+
 fn handshake(revision: &str, capabilities: &str) -> [Client; 2] {
     [
         Client::Send(format!(

@@ -133,10 +133,7 @@ fn tools() -> Vec<ToolParts> {
         tool("twice", "Asks the client twice, one thing after the other."),
         tool("forever", "Asks the client and is never satisfied."),
         tool("again", "Wants to be called again before it answers."),
-        ToolParts {
-            input_schema: object(json!({"uri": {"type": "string"}})),
-            ..tool("touch", "Changes a resource.")
-        },
+        ToolParts { input_schema: object(json!({"uri": {"type": "string"}})), ..tool("touch", "Changes a resource.") },
         ToolParts {
             output_schema: Some(schema(json!({"type": "object", "required": ["sides"]}))),
             ..tool("misshapen", "Returns what its own schema does not allow.")
@@ -165,11 +162,8 @@ pub(super) fn add(list: &str, parts: &mut CatalogParts) {
 
 /// One block of every kind, each with all that a block may have.
 fn blocks() -> Vec<Block> {
-    let dressed = |block: Block| Block {
-        audience: audience(),
-        meta: Some(json_of(json!({"org.example/shelf": 7}))),
-        ..block
-    };
+    let dressed =
+        |block: Block| Block { audience: audience(), meta: Some(json_of(json!({"org.example/shelf": 7}))), ..block };
     let contents = ResourceContents {
         meta: Some(json_of(json!({"org.example/shelf": 8}))),
         ..ResourceContents::text("notes:today", Some("text/plain"), "hello")

@@ -34,7 +34,7 @@ impl Connection {
                 let dates = Revision::with_batches();
                 Some(format!("an array of messages is taken only in a session of revision {dates}: send one message"))
             }
-            true if elements.iter().flatten().any(|message| admit::stands_alone(message)) => Some(
+            true if elements.iter().flatten().any(admit::stands_alone) => Some(
                 "an array holds neither initialize nor a message with modern _meta: send that one alone".to_owned(),
             ),
             true => None,

@@ -308,7 +308,7 @@ impl Post<'_> {
 
     async fn batch(self, elements: Vec<Result<Message, Malformed>>) -> Response<Payload> {
         let refuse = |problem: &str| invalid(StatusCode::BAD_REQUEST, None, problem);
-        if elements.iter().flatten().any(|message| admit::stands_alone(message)) {
+        if elements.iter().flatten().any(admit::stands_alone) {
             return refuse("an array holds neither initialize nor a message with modern _meta: send that one alone");
         }
         let batches = match &self.header {
