@@ -71,6 +71,8 @@ fn wrong_usage_ends_with_2_a_refused_surface_with_3_a_failed_tool_with_1() {
         (&["frobnicate"][..], 2, "frobnicate"),
         (&["serve", "--http", "0.0.0.0:1"], 2, "no authentication"),
         (&["serve", "--http", "nonsense"], 2, "HOST:PORT"),
+        (&["serve", "--sse"], 2, "--http"),
+        (&["serve", "--http", "127.0.0.1:0", "--sse", "--legacy", "off"], 2, "--legacy sessions"),
         (&["check", "missing.yaml"], 3, ""),
         (&["serve", "missing.yaml"], 3, "missing.yaml"),
         (&["call", "missing", "-s", "missing.yaml"], 3, "missing.yaml"),
@@ -292,6 +294,22 @@ fn a_server_says_what_it_serves_as_one_json_object() {
     assert!(said["digest"].as_str().unwrap().starts_with("sha256:"));
     let address = said["url"].as_str().unwrap().strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
     assert!(Served::healthy(address));
+    assert_eq!(said["sse"], Value::Null);
+}
+
+#[test]
+fn the_transport_before_streamable_http_is_served_where_it_is_asked_for() {
+    let mut served = Served::start(&["serve", "--http", "127.0.0.1:0", "--sse", "--json"]);
+    let mut line = String::new();
+    served.stderr.read_line(&mut line).unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap();
+    let address = said["sse"].as_str().unwrap().strip_prefix("http://").unwrap().strip_suffix("/sse").unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.write_all(format!("GET /sse HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes()).unwrap();
+    let lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let mut event = lines.skip_while(|line| line != "event: endpoint");
+    assert_eq!(event.next().as_deref(), Some("event: endpoint"));
+    assert!(event.next().unwrap().starts_with("data: /sse/message?session="));
 }
 
 #[test]
@@ -326,6 +344,8 @@ fn children(of: &Served) -> Vec<String> {
 fn a_stop_leaves_no_program_behind() {
     let commands = [(&["serve"][..], 0), (&["call", "wait"][..], 1), (&["probe", "--", "sleep", "600"][..], 2)];
     let each = commands.iter().flat_map(|command| ["TERM", "INT", "HUP"].map(|signal| (command, signal)));
+    // To a server a hang-up says that its surface is to be read again.
+    let each = each.filter(|((arguments, _), signal)| *arguments != ["serve"] || *signal != "HUP");
     // Stopped all at once: a server gives its calls time.
     let stopping: Vec<_> = each
         .map(|((arguments, code), signal)| {

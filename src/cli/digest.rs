@@ -1,6 +1,7 @@
 //! `twodoor digest`: what the tools digest of a surface is, before anybody serves it.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,6 +9,7 @@ use serde_json::json;
 use twodoor::protocol::digest::{self, Foreign};
 use twodoor::protocol::json::JsonLimits;
 use twodoor::protocol::{Catalog, Json, Revision, Tool};
+use twodoor::surface::lock;
 
 use super::{SurfaceFile, exit, show};
 
@@ -16,6 +18,7 @@ use super::{SurfaceFile, exit, show};
 #[command(
     after_help = "The surface's digest is the one that clients receive and can recompute: SHA-256 over the canonical\n\
     JSON of the tools array as delivered. A tool's digest is that of its definition alone.\n\n\
+    With --lock it is written to NAME.lock beside NAME.yaml; where that file stands, other tools are not served.\n\
     With --list, one line for each canonical form of JSON in use, or one for both where they agree.\n\n\
     Examples:\n  twodoor digest examples/git.yaml\n  twodoor digest --list received.json"
 )]
@@ -28,6 +31,9 @@ pub(crate) struct Digest {
     /// Digest a tools array, or a tools/list result, from this file instead of a surface; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "path")]
     list: Option<PathBuf>,
+    /// Write the digest to the lock beside the surface file: `serve` then serves these tools alone
+    #[arg(long)]
+    lock: bool,
 }
 
 impl Digest {
@@ -47,6 +53,13 @@ impl Digest {
         };
         let (name, version) = (loaded.name.clone(), loaded.version.to_string());
         let Ok(catalog) = Catalog::build(loaded.parts) else { return exit::surface() };
+        if self.lock
+            && let Err(error) = write(&lock::path_of(&self.surface.path), &lock::text(&catalog))
+        {
+            let path = lock::path_of(&self.surface.path);
+            show::error(&format!("{} cannot be written: {error}", path.display()), "write it where you may");
+            return exit::differs();
+        }
         let digests: Vec<_> = Revision::ALL.iter().map(|r| (r.name(), catalog.digest(*r).to_string())).collect();
         let one = digests.iter().all(|(_, digest)| Some(digest) == digests.first().map(|(_, d)| d));
         if self.json {
@@ -105,7 +118,7 @@ fn received(path: &Path) -> Result<Foreign, String> {
     let source: Box<dyn std::io::Read> = if path == Path::new("-") {
         Box::new(std::io::stdin().lock())
     } else {
-        Box::new(std::fs::File::open(path).map_err(|error| format!("{name}: {error}"))?)
+        Box::new(File::open(path).map_err(|error| format!("{name}: {error}"))?)
     };
     let mut text = Vec::new();
     source.take(LIST_BYTES + 1).read_to_end(&mut text).map_err(|error| format!("{name}: {error}"))?;
@@ -118,4 +131,20 @@ fn received(path: &Path) -> Result<Foreign, String> {
         return Err(format!("{name}: it is no array of tools, and has none under \"tools\""));
     }
     Ok(digest::of_foreign(tools))
+}
+
+/// Puts a file in the place of another in one step, so that whoever reads finds one of them whole.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let new = path.with_file_name(name);
+    let written = File::create_new(&new).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    let replaced = written.and_then(|()| std::fs::rename(&new, path));
+    if replaced.is_err() {
+        let _ = std::fs::remove_file(&new);
+    }
+    replaced
 }

@@ -1,6 +1,8 @@
 //! Logs: on standard error, never blocking the engine, never holding arguments or secrets.
 
-use tracing_appender::non_blocking::WorkerGuard;
+use std::io::Write as _;
+
+use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
 /// Names what is logged, as `tracing` filters do.
@@ -16,9 +18,33 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Starts logging until the guard is dropped. Lines that nobody takes are dropped, so that a full pipe stops nothing.
-pub(crate) fn start(format: LogFormat) -> WorkerGuard {
+/// Standard error while something is served, until it is dropped. What nobody takes is dropped, so that a full pipe
+/// stops nothing.
+pub(crate) struct Logging {
+    writer: NonBlocking,
+    _guard: WorkerGuard,
+}
+
+impl Logging {
+    /// What says things there beside the logs.
+    pub(crate) fn voice(&self) -> Voice {
+        Voice(self.writer.clone())
+    }
+}
+
+/// Says what people and programs wait to hear.
+pub(crate) struct Voice(NonBlocking);
+
+impl Voice {
+    pub(crate) fn say(&mut self, text: &str) {
+        let _ = self.0.write_all(text.as_bytes());
+    }
+}
+
+/// Starts logging.
+pub(crate) fn start(format: LogFormat) -> Logging {
     let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let voice = writer.clone();
     let filter = EnvFilter::try_from_env(VARIABLE).unwrap_or_else(|_| EnvFilter::new("warn"));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_target(false);
     let set = match format {
@@ -26,5 +52,5 @@ pub(crate) fn start(format: LogFormat) -> WorkerGuard {
         LogFormat::Json => builder.json().try_init(),
     };
     drop(set);
-    guard
+    Logging { writer: voice, _guard: guard }
 }

@@ -6,6 +6,7 @@ mod completions;
 mod digest;
 mod logging;
 mod probe;
+mod reload;
 mod serve;
 mod show;
 mod signals;

@@ -1,22 +1,20 @@
 //! `twodoor serve`: a surface for every client, over stdio, HTTP or both.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde_json::json;
 use tokio::sync::watch;
-use twodoor::core::backend::Router;
-use twodoor::core::process;
-use twodoor::protocol::{Catalog, Dispatcher, Limits, Offer, Revision};
+use twodoor::core::{ByCatalog, process};
+use twodoor::protocol::{Dispatcher, Limits, Offer};
 use twodoor::surface::Surface;
 use twodoor::transport::http::{LegacyMode, Options};
-use twodoor::transport::{Engine, ServeError, http, stdio};
+use twodoor::transport::{Engine, Hub, ServeError, http, stdio};
 
-use super::logging::{self, LogFormat};
+use super::logging::{self, LogFormat, Voice};
+use super::reload::{Ready, Reload, Shown, Watching};
 use super::signals::Signals;
 use super::{SurfaceFile, exit, show};
 
@@ -24,6 +22,9 @@ use super::{SurfaceFile, exit, show};
 #[derive(clap::Args)]
 #[command(
     after_help = "Over stdio (the default) the server ends when its input ends. With --http alone, standard input plays no part.\n\n\
+    The surface is read again when its file or its lock changes, and on SIGHUP: a good one takes the place of the one before,\n\
+    its clients are told which lists differ, and calls in flight end as they began; a bad one is shown here and changes nothing.\n\
+    Where NAME.lock stands beside NAME.yaml, only tools of its digest are served (twodoor digest --lock writes it).\n\n\
     Examples:\n  twodoor serve examples/git.yaml\n  twodoor serve examples/git.yaml --http 127.0.0.1:8484\n\n\
     The HTTP endpoint is /mcp; GET /healthz says whether the server lives."
 )]
@@ -39,6 +40,9 @@ pub(crate) struct Serve {
     /// How legacy clients are served over HTTP; off serves them nowhere
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
     legacy: Legacy,
+    /// Serve the transport before Streamable HTTP too, at /sse (HTTP+SSE, deprecated), for clients that know no other
+    #[arg(long, requires = "http")]
+    sse: bool,
     /// How long an unused legacy session is kept: 90s, 30m, 2h
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = read_idle)]
     session_idle: Duration,
@@ -48,7 +52,10 @@ pub(crate) struct Serve {
     /// An Origin to accept beyond the listener's own; it gets cross-origin headers (repeatable)
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
-    /// Say on standard error what is served as one JSON object
+    /// Do not read the surface again when its files change; SIGHUP still does
+    #[arg(long)]
+    no_watch: bool,
+    /// Say on standard error what is served as one JSON object, and so what comes of each reload
     #[arg(long)]
     json: bool,
     /// How logs are written to standard error
@@ -86,13 +93,18 @@ impl Serve {
                 return exit::usage();
             }
         };
-        let _logging = logging::start(self.log_format);
+        if self.sse && self.legacy == Legacy::Off {
+            let remedy = "leave out --sse, or choose --legacy sessions";
+            show::error("--sse serves legacy clients, whom --legacy off refuses", remedy);
+            return exit::usage();
+        }
+        let logging = logging::start(self.log_format);
         let offer = if self.legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
         let mut limits = Limits { session_idle: self.session_idle, ..Limits::default() };
         if address.is_some() {
             limits.sockets = sockets(limits.sockets);
         }
-        let (engine, mut shown) = match build(&self.surface.path, offer, limits) {
+        let (engine, reload) = match self.build(offer, limits, logging.voice()) {
             Ok(built) => built,
             Err(code) => return code,
         };
@@ -106,11 +118,14 @@ impl Serve {
                 return exit::listen();
             }
         };
-        let options =
-            Options { legacy: self.legacy.into(), allow_hosts: self.allow_host, allow_origins: self.allow_origin };
+        let options = Options {
+            legacy: self.legacy.into(),
+            sse: self.sse,
+            allow_hosts: self.allow_host,
+            allow_origins: self.allow_origin,
+        };
         let over_stdio = self.stdio || address.is_none();
-        shown.json = self.json;
-        let served = runtime.block_on(serve(engine, &shown, address, options, over_stdio));
+        let served = runtime.block_on(serve(engine, reload, address, options, over_stdio));
         // A read of standard input may block for ever; it holds nothing that matters now.
         runtime.shutdown_background();
         match served {
@@ -141,6 +156,30 @@ fn read_idle(text: &str) -> Result<Duration, &'static str> {
     time.filter(|time| (Duration::from_secs(1)..=IDLE_AT_MOST).contains(time)).ok_or(wanted)
 }
 
+impl Serve {
+    /// Builds the engine of the surface, and what publishes another.
+    fn build(&self, offer: Offer, limits: Limits, voice: Voice) -> Result<(Engine, Reload), ExitCode> {
+        let path = self.surface.path.clone();
+        let watching = Watching::begin(&path, !self.no_watch);
+        let ready = Ready::read(&path, offer).map_err(|problems| {
+            show::problems_on_stderr(&problems);
+            exit::surface()
+        })?;
+        let mut key = [0; 32];
+        if getrandom::fill(&mut key).is_err() {
+            show::error("the system gives no randomness", "start again once it does: sealed state needs a secret key");
+            return Err(exit::listen());
+        }
+        let shown = Shown::of(&ready);
+        let surface = Arc::new(Surface::new(ready.catalog));
+        let hub = Hub::new();
+        let dispatcher = Arc::new(Dispatcher::new(Arc::<Surface>::clone(&surface), key));
+        let engine = Engine::new(dispatcher, Arc::new(ByCatalog), limits).with_hub(hub.clone());
+        let (loaded, json, said) = (ready.loaded, self.json, None);
+        Ok((engine, Reload { path, offer, surface, hub, watching, loaded, shown, voice, json, said }))
+    }
+}
+
 /// Reads an address and insists that only this machine can reach it.
 fn read_address(text: &str) -> Result<SocketAddr, (String, &'static str)> {
     let with_host = if text.parse::<u16>().is_ok() { format!("127.0.0.1:{text}") } else { text.to_owned() };
@@ -159,49 +198,20 @@ fn read_address(text: &str) -> Result<SocketAddr, (String, &'static str)> {
     }
 }
 
-/// What is served, as standard error says it once at the start.
-struct Shown {
-    name: String,
-    version: String,
-    tools: usize,
-    digest: String,
-    json: bool,
-}
-
-impl Shown {
-    fn line(&self, bound: Option<SocketAddr>) -> String {
-        let Self { name, version, tools, digest, json } = self;
-        let url = bound.map(|bound| format!("http://{bound}/mcp"));
-        if *json {
-            let line = json!({ "surface": name, "version": version, "tools": tools, "digest": digest, "url": url });
-            return format!("{line}\n");
+/// What standard error says once at the start.
+fn opening(shown: &Shown, bound: Option<SocketAddr>, sse: bool, json: bool) -> String {
+    let url = bound.map(|bound| format!("http://{bound}/mcp"));
+    let sse = bound.filter(|_| sse).map(|bound| format!("http://{bound}/sse"));
+    if json {
+        let mut line = shown.json();
+        if let Some(line) = line.as_object_mut() {
+            line.insert("url".to_owned(), url.into());
+            line.insert("sse".to_owned(), sse.into());
         }
-        let listening = url.map(|url| format!("listening on {url}\n")).unwrap_or_default();
-        format!("{name} {version}, {}, {digest}\n{listening}", show::count(*tools, "tool"))
+        return format!("{line}\n");
     }
-}
-
-/// Builds the engine of a surface, and what is said of it.
-fn build(path: &Path, offer: Offer, limits: Limits) -> Result<(Engine, Shown), ExitCode> {
-    let mut loaded = show::load(path)?;
-    loaded.parts.offer = offer;
-    let (name, version) = (loaded.name, loaded.version);
-    let catalog = Catalog::build(loaded.parts).map_err(|_| exit::surface())?;
-    let digest = catalog.digest(Revision::MODERN);
-    let shown = Shown {
-        name,
-        version: version.to_string(),
-        tools: catalog.tools().len(),
-        digest: digest.to_string(),
-        json: false,
-    };
-    let mut key = [0; 32];
-    if getrandom::fill(&mut key).is_err() {
-        show::error("the system gives no randomness", "start again once it does: sealed state needs a secret key");
-        return Err(exit::listen());
-    }
-    let dispatcher = Arc::new(Dispatcher::new(Arc::new(Surface::new(catalog)), key));
-    Ok((Engine::new(dispatcher, Arc::new(Router::new(loaded.tools)), limits), shown))
+    let listening: String = url.into_iter().chain(sse).map(|url| format!("listening on {url}\n")).collect();
+    format!("{}\n{listening}", shown.text())
 }
 
 /// Descriptors kept for everything that is not a client's socket: programs and their pipes above all.
@@ -228,7 +238,7 @@ fn sockets(wanted: usize) -> usize {
 
 async fn serve(
     engine: Engine,
-    shown: &Shown,
+    reload: Reload,
     address: Option<SocketAddr>,
     options: Options,
     over_stdio: bool,
@@ -238,7 +248,8 @@ async fn serve(
         tracing::warn!(%error, "programs that leave their group cannot be found again");
     }
     let (stop, stopped) = watch::channel(false);
-    tokio::spawn(stop_on_signals(Signals::catch(), stop.clone()));
+    tokio::spawn(stop_on_signals(Signals::stops(), stop.clone()));
+    let hang_ups = Signals::hang_ups();
     match process::reap_orphans() {
         Ok(reaping) => drop(tokio::spawn(reaping)),
         Err(error) => tracing::warn!(%error, "orphans are reaped only when their call ends"),
@@ -248,7 +259,8 @@ async fn serve(
         None => None,
     };
     let bound = listener.as_ref().and_then(|listener| listener.local_addr().ok());
-    show::err(&shown.line(bound));
+    show::err(&opening(&reload.shown, bound, options.sse, reload.json));
+    tokio::spawn(reload.run(hang_ups));
     let over_http = async {
         match listener {
             Some(listener) => http::serve(engine.clone(), listener, options, told(stopped.clone())).await,

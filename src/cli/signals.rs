@@ -1,4 +1,5 @@
-//! The signals that stop a command: from a person, a terminal that closes, or a supervisor.
+//! The signals that stop a command, from a person, a terminal that closes, or a supervisor; and the one by which a
+//! server reads its files again.
 //!
 //! Promises: once they are caught none of them ends the process by itself, so what the command started can
 //! be ended with it; a hang-up that was ignored when the command started (`nohup`) stays ignored.
@@ -7,19 +8,26 @@ use std::task::Poll;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// TERM, INT and HUP, caught.
+/// Signals that were caught.
 pub(crate) struct Signals(Vec<Signal>);
 
 impl Signals {
-    /// Catches them from now on.
+    /// Catches TERM, INT and HUP from now on.
     pub(crate) fn catch() -> Self {
-        let hang_up = (!hang_ups_are_ignored()).then(SignalKind::hangup);
-        let kinds = [SignalKind::terminate(), SignalKind::interrupt()].into_iter().chain(hang_up);
-        let caught = |kind| {
-            let warn = |error: &_| tracing::warn!(%error, ?kind, "cannot be caught: a stop will not be in order");
-            signal(kind).inspect_err(warn).ok()
-        };
-        Self(kinds.filter_map(caught).collect())
+        let Self(mut caught) = Self::stops();
+        caught.append(&mut Self::hang_ups().0);
+        Self(caught)
+    }
+
+    /// Catches TERM and INT from now on.
+    pub(crate) fn stops() -> Self {
+        Self([SignalKind::terminate(), SignalKind::interrupt()].into_iter().filter_map(caught).collect())
+    }
+
+    /// Catches HUP from now on.
+    pub(crate) fn hang_ups() -> Self {
+        let kind = (!hang_ups_are_ignored()).then(SignalKind::hangup);
+        Self(kind.into_iter().filter_map(caught).collect())
     }
 
     /// Waits for the next one.
@@ -30,6 +38,11 @@ impl Signals {
         })
         .await;
     }
+}
+
+fn caught(kind: SignalKind) -> Option<Signal> {
+    let warn = |error: &_| tracing::warn!(%error, ?kind, "cannot be caught: it ends the server out of order");
+    signal(kind).inspect_err(warn).ok()
 }
 
 /// Whether whoever started us ignored HUP. Where that cannot be told, nobody did.

@@ -1,7 +1,8 @@
 //! Which backend carries out which tool.
 //!
 //! Promises: a call runs on the backend its tool declares and on no other; a tool without a backend
-//! is a defect of ours, logged under a number, and the peer is told the number alone.
+//! is a defect of ours, logged under a number, and the peer is told the number alone. Where surfaces
+//! are reloaded, a router stands behind its catalog, and a call ends on the pair it began with.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -60,6 +61,21 @@ impl Router {
 impl Invoke for Router {
     fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         Box::pin(self.carry_out(invocation, caller))
+    }
+}
+
+/// Carries out each call by the [`Router`] that stands behind the catalog it began with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ByCatalog;
+
+impl Invoke for ByCatalog {
+    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+        Box::pin(async move {
+            match invocation.catalog.behind::<Router>() {
+                Some(router) => router.carry_out(invocation, caller).await,
+                None => defect("a catalog is published without a router behind it"),
+            }
+        })
     }
 }
 

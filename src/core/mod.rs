@@ -10,4 +10,4 @@ pub mod command;
 pub mod outgoing;
 pub mod process;
 
-pub use backend::Router;
+pub use backend::{ByCatalog, Router};

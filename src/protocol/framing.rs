@@ -1,5 +1,7 @@
 //! Bytes to lines, bounded; messages to events of a stream.
 
+use std::time::Duration;
+
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 /// One line of input.
@@ -88,6 +90,32 @@ pub fn event(message: &[u8]) -> Bytes {
     out.freeze()
 }
 
+/// The same with an id, by which its stream can be resumed after it (2025-11-25 basic/transports, Resumability and Redelivery).
+pub fn numbered_event(id: &str, message: &[u8]) -> Bytes {
+    let mut out = BytesMut::with_capacity(id.len() + message.len() + 32);
+    out.put_slice(b"id: ");
+    out.put_slice(id.as_bytes());
+    out.put_slice(b"\nevent: message\ndata: ");
+    out.put_slice(message);
+    out.put_slice(b"\n\n");
+    out.freeze()
+}
+
+/// An id without a message: the first event of a stream that can be resumed from its very beginning.
+pub fn priming_event(id: &str) -> Bytes {
+    format!("id: {id}\ndata: \n\n").into()
+}
+
+/// The last event of a stream that is closed before its answer: when to come back, and for what.
+pub fn retry_event(id: &str, pause: Duration) -> Bytes {
+    format!("id: {id}\nretry: {}\ndata: \n\n", pause.as_millis()).into()
+}
+
+/// The first event of the oldest transport: where messages are posted to (2024-11-05 basic/transports, HTTP with SSE).
+pub fn endpoint_event(target: &str) -> Bytes {
+    format!("event: endpoint\ndata: {target}\n\n").into()
+}
+
 /// A comment that keeps an idle stream open and finds out whether its reader is still there.
 pub const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
 
@@ -163,5 +191,19 @@ mod tests {
         assert_eq!(reported, 1);
         lines.push(b"\nnext\n");
         assert_eq!(lines.poll_line(), Some(Line::Whole("next".into())));
+    }
+
+    #[test]
+    fn events_are_fields_and_a_blank_line() {
+        let table = [
+            (event(b"{}"), "event: message\ndata: {}\n\n"),
+            (numbered_event("a-1", b"{}"), "id: a-1\nevent: message\ndata: {}\n\n"),
+            (priming_event("a-1"), "id: a-1\ndata: \n\n"),
+            (retry_event("a-1", Duration::from_millis(500)), "id: a-1\nretry: 500\ndata: \n\n"),
+            (endpoint_event("/x?y=z"), "event: endpoint\ndata: /x?y=z\n\n"),
+        ];
+        for (event, expected) in table {
+            assert_eq!(event, expected);
+        }
     }
 }

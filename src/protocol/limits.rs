@@ -90,6 +90,21 @@ pub const SESSION_ID_BYTES: usize = 1024;
 /// Bytes a client reads of the body of an HTTP error.
 pub const ERROR_BODY_BYTES: usize = 64 * 1024;
 
+/// Most messages that wait for one reader who is slow or not there yet: a burst of a second or two from every call of a session.
+pub const WAITING_EVENTS: usize = 256;
+
+/// Bytes of such messages, answers aside: a peer that does not read must not fill our memory.
+pub const WAITING_BYTES: usize = 1024 * 1024;
+
+/// Events of one session that are kept for a client that lost its connection: it comes back within seconds or not at all.
+pub const REPLAYED_EVENTS: usize = 256;
+
+/// Bytes of such events. An answer beyond it reaches a client that is there, and cannot be fetched later.
+pub const REPLAYED_BYTES: usize = 1024 * 1024;
+
+/// How long a client is asked to wait before it fetches the answer of a stream that was closed early: short to a person, long to a server.
+pub const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
 /// Bounds on a tool's schema: nesting, subschemas, bytes of text (2026-07-28 basic, JSON Schema Usage).
 pub const SCHEMA_DEPTH: usize = 64;
 /// See [`SCHEMA_DEPTH`].
@@ -116,6 +131,8 @@ pub struct Limits {
     pub drain: Duration,
     /// Bytes of HTTP bodies in memory, all together.
     pub bodies: usize,
+    /// Bytes of sent events kept for resuming, all sessions together; 0 keeps none, and no stream can be resumed.
+    pub replay: usize,
     /// How long an HTTP request's header may take to arrive.
     pub header_time: Duration,
     /// How long an HTTP connection may stay open between two requests.
@@ -144,6 +161,7 @@ impl Default for Limits {
             deadline: Duration::from_secs(60),
             drain: Duration::from_secs(2),
             bodies: 64 * 1024 * 1024,
+            replay: 64 * 1024 * 1024,
             header_time: Duration::from_secs(10),
             socket_idle: Duration::from_secs(60),
             body_time: Duration::from_secs(30),

@@ -34,6 +34,15 @@ impl Changed {
         }
     }
 
+    /// The lists that a catalog has, so that they may change.
+    pub(super) fn possible(catalog: &Catalog) -> Self {
+        Self {
+            tools: !catalog.tools().is_empty(),
+            resources: catalog.has_resources(),
+            prompts: !catalog.prompts().is_empty(),
+        }
+    }
+
     /// Whether nothing is.
     pub fn is_none(self) -> bool {
         self == Self::default()
@@ -49,7 +58,7 @@ impl Changed {
         all.into_iter().filter(|(changed, _)| *changed).map(|(_, method)| method)
     }
 
-    fn and(self, other: Self) -> Self {
+    pub(super) fn and(self, other: Self) -> Self {
         Self {
             tools: self.tools && other.tools,
             resources: self.resources && other.resources,
@@ -114,11 +123,7 @@ impl Filter {
 
     /// Only what this catalog can tell of.
     pub(super) fn honoured(mut self, catalog: &Catalog) -> Self {
-        self.lists = self.lists.and(Changed {
-            tools: !catalog.tools().is_empty(),
-            resources: catalog.has_resources(),
-            prompts: !catalog.prompts().is_empty(),
-        });
+        self.lists = self.lists.and(Changed::possible(catalog));
         if !catalog.has_tasks() {
             self.tasks.clear();
         }
@@ -168,6 +173,27 @@ pub(super) fn meta(id: &RequestId) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::catalog::{CatalogParts, PromptParts, ToolParts};
+
+    #[test]
+    fn a_list_differs_only_where_what_it_lists_does() {
+        let catalog = |version: &str, tool: &str, prompts: Vec<PromptParts>| {
+            let mut parts =
+                CatalogParts { tools: vec![ToolParts::new(tool)], prompts, ..CatalogParts::new("s", version) };
+            parts.cache.ttl_ms = if version == "1.0.0" { 0 } else { 1000 };
+            Catalog::build(parts).unwrap()
+        };
+        let between = |new: Catalog| Changed::between(&catalog("1.0.0", "a", Vec::new()), &new);
+        assert!(between(catalog("1.0.0", "a", Vec::new())).is_none());
+        assert!(between(catalog("2.0.0", "a", Vec::new())).is_none(), "only the identity and the hints differ");
+        let tools = Changed { tools: true, ..Changed::default() };
+        assert_eq!(between(catalog("1.0.0", "b", Vec::new())), tools);
+        let prompts = Changed { prompts: true, ..Changed::default() };
+        assert_eq!(
+            between(catalog("1.0.0", "a", vec![PromptParts { name: "p".to_owned(), ..PromptParts::default() }])),
+            prompts
+        );
+    }
 
     #[test]
     fn a_resource_concerns_whoever_subscribed_to_it_or_to_what_holds_it() {

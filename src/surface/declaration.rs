@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::protocol::Json;
 
 /// A tool as declared: its backend, beside the definition that the catalog publishes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DeclaredTool {
     /// The name under which the catalog publishes it.
     pub name: String,
@@ -17,7 +17,7 @@ pub struct DeclaredTool {
 }
 
 /// A command behind a tool: an argument vector, never a shell.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The program and its arguments; the first element has no placeholder.
     pub argv: Vec<Element>,
@@ -62,7 +62,7 @@ pub enum Piece {
 }
 
 /// An argument of a tool, as far as rendering needs to know it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Argument {
     /// Its name.
     pub name: String,

@@ -12,7 +12,8 @@ use super::file::{self, ElementEntry, SurfaceFile, ToolEntry};
 use super::problem::{Finding, Findings, Problems, Severity};
 use super::resolve::{self, Resolved, ResolvedTool};
 use super::source::{self, Span};
-use super::{lint, tree};
+use super::watch::Watched;
+use super::{lint, lock, tree};
 use crate::protocol::{Annotations, CacheHints, CacheScope, Catalog, CatalogError, CatalogParts, Place, ToolParts};
 
 pub(crate) use super::resolve::Host;
@@ -20,8 +21,9 @@ pub(crate) use super::resolve::Host;
 /// Most bytes of output in a result where a tool says nothing: 15,000 to 20,000 tokens.
 pub const DEFAULT_CAP: usize = 60_000;
 
-/// A surface that was read and checked.
-#[derive(Debug, Clone)]
+/// A surface that was read and checked. Two are equal if they are the same to whoever is served and to whoever reads
+/// the warnings.
+#[derive(Debug, Clone, PartialEq)]
 pub struct LoadedSurface {
     /// What the catalog is built of; that it can be was checked.
     pub parts: CatalogParts,
@@ -35,8 +37,15 @@ pub struct LoadedSurface {
     pub root: PathBuf,
     /// The file it was read from.
     pub path: PathBuf,
+    /// The files whose changes make it another, or its resources.
+    pub watched: Watched,
     /// What is served nevertheless.
     pub warnings: Problems,
+}
+
+/// What every surface file is watched with: itself and its lock.
+pub(crate) fn watched(path: &Path) -> Watched {
+    Watched { listing: vec![path.to_owned(), lock::path_of(path)], contents: Vec::new() }
 }
 
 /// Reads and checks a surface file.
@@ -73,7 +82,9 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     match made {
         Some((version, root, tools)) => {
             let name = parts.identity.name.clone();
-            Ok(LoadedSurface { parts, tools, name, version, root, path, warnings: findings.into_problems() })
+            let watched = watched(&path);
+            let warnings = findings.into_problems();
+            Ok(LoadedSurface { parts, tools, name, version, root, path, watched, warnings })
         }
         None => Err(findings.into_problems()),
     }

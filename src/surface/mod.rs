@@ -10,6 +10,7 @@ mod fields;
 mod file;
 mod lint;
 mod load;
+pub mod lock;
 mod problem;
 mod quantity;
 mod render;
@@ -18,16 +19,18 @@ mod scalar;
 mod source;
 mod template;
 mod tree;
+mod watch;
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::protocol::{Catalog, Published};
+use crate::protocol::{Catalog, Changed, Published};
 
 pub use lint::rules;
 pub use load::{DEFAULT_CAP, LoadedSurface};
 pub use problem::{Problem, Problems, Rule, Severity, did_you_mean};
 pub use render::render;
+pub use watch::{Touched, Watch, WatchError, Watched};
 
 /// The catalog in force; another can be published at any time.
 #[derive(Debug)]
@@ -44,14 +47,56 @@ impl Surface {
         load::load(path)
     }
 
-    /// Puts another catalog in force; calls that began on the one before end on it.
-    pub fn publish(&self, catalog: Catalog) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
+    /// What is to be watched of a surface file that was not read yet.
+    pub fn watched(path: &Path) -> Watched {
+        load::watched(path)
+    }
+
+    /// Puts another catalog in force, and says what differs from the one before, on which calls that began end.
+    pub fn publish(&self, catalog: Catalog) -> Changed {
+        let catalog = Arc::new(catalog);
+        let old = {
+            let mut current = self.0.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *current, Arc::clone(&catalog))
+        };
+        // Outside the lock: the last to hold a catalog drops what is behind it.
+        Changed::between(&old, &catalog)
     }
 }
 
 impl Published for Surface {
     fn current(&self) -> Arc<Catalog> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{CatalogParts, ToolParts};
+
+    fn catalog(tool: &str) -> Catalog {
+        Catalog::build(CatalogParts { tools: vec![ToolParts::new(tool)], ..CatalogParts::new("s", "1.0.0") }).unwrap()
+    }
+
+    #[test]
+    fn what_is_behind_a_catalog_is_dropped_with_the_last_that_holds_it() {
+        let behind = Arc::new("old");
+        let surface = Surface::new(catalog("a").with_behind(Arc::clone(&behind)));
+        let call = surface.current();
+        let changed = surface.publish(catalog("b").with_behind(Arc::new("new")));
+        assert_eq!(changed, Changed { tools: true, ..Changed::default() });
+        assert_eq!(call.behind::<Arc<&str>>().map(|found| **found), Some("old"));
+        assert_eq!(surface.current().behind::<Arc<&str>>().map(|found| **found), Some("new"));
+        assert!(surface.current().behind::<String>().is_none());
+        assert_eq!(Arc::strong_count(&behind), 2);
+        drop(call);
+        assert_eq!(Arc::strong_count(&behind), 1);
+    }
+
+    #[test]
+    fn the_same_catalog_again_differs_in_nothing() {
+        let surface = Surface::new(catalog("a"));
+        assert!(surface.publish(catalog("a")).is_none());
     }
 }

@@ -80,7 +80,7 @@ fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error>
 }
 
 /// The problems of one file, in its order. Serialises as the list of them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems {
     pub(super) source: Source,
     list: Vec<Problem>,

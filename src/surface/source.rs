@@ -58,7 +58,7 @@ pub(crate) struct Place {
 }
 
 /// A file's text with its lines found; cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     file: Arc<Path>,
     text: Arc<str>,

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -19,9 +19,9 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 use super::hub::{Hears, News};
 use super::{Engine, now};
 use crate::protocol::invoke::BoxFuture;
-use crate::protocol::limits::ANSWER_TIME;
 use crate::protocol::{
-    Arrival, CallId, Caller, Connection, Content, Decoded, Invocation, Mirror, Notice, Outcome, Output, Reply,
+    Arrival, CallId, Caller, Connection, Content, Decoded, Invocation, Message, Mirror, Notice, Outcome, Output, Reply,
+    Response,
 };
 
 /// How long a call may take to end once its caller is gone: longer than stopping a child process takes.
@@ -86,6 +86,8 @@ struct Inner<S> {
 struct Machine {
     connection: Connection,
     running: HashMap<CallId, Arc<Gone>>,
+    /// A task keeps the deadlines of what the peer is asked.
+    timed: bool,
 }
 
 /// Whether a call's caller is gone.
@@ -120,7 +122,7 @@ struct Started {
 
 impl<S: Sink> Driver<S> {
     pub(super) fn new(engine: Engine, connection: Connection, sink: S) -> Self {
-        let machine = Mutex::new(Machine { connection, running: HashMap::new() });
+        let machine = Mutex::new(Machine { connection, running: HashMap::new(), timed: false });
         Self(Arc::new(Inner { engine, machine, sink, ended: Notify::new() }))
     }
 
@@ -140,6 +142,17 @@ impl<S: Sink> Driver<S> {
         arrival
     }
 
+    /// Feeds a response if a request of ours waits for it; false if none does.
+    pub(super) fn deliver_response(&self, response: Response) -> bool {
+        let mut machine = self.lock();
+        if !response.id.as_ref().is_some_and(|id| machine.connection.awaits(id)) {
+            return false;
+        }
+        machine.connection.handle_message(now(), Decoded::One(Ok(Message::Response(response))), None);
+        self.carry(machine);
+        true
+    }
+
     /// The peer is gone: calls are cancelled, nothing more reaches the sink.
     pub(super) fn close(&self) {
         let mut machine = self.lock();
@@ -152,6 +165,12 @@ impl<S: Sink> Driver<S> {
         let mut machine = self.lock();
         machine.connection.handle_draining();
         self.carry(machine);
+    }
+
+    /// Whether anything that was asked for is not answered yet.
+    pub(super) fn is_busy(&self) -> bool {
+        let machine = self.lock();
+        !machine.running.is_empty() || machine.connection.calls_in_flight() > 0
     }
 
     /// How many calls have not ended, cancelled ones included.
@@ -183,16 +202,12 @@ impl<S: Sink> Driver<S> {
 
     fn carry(&self, mut machine: MutexGuard<'_, Machine>) {
         let mut started = Vec::new();
-        let mut asked = false;
         while let Some(output) = machine.connection.poll_output() {
             match output {
                 Output::Reply { arrival, reply } => self.0.sink.answer(arrival, Answer::One(reply)),
                 Output::Batch { arrival, replies } => self.0.sink.answer(arrival, Answer::Many(replies)),
                 Output::Notify { arrival, message } => self.0.sink.notify(arrival, message),
-                Output::Ask { arrival, message } => {
-                    self.0.sink.ask(arrival, message);
-                    asked = true;
-                }
+                Output::Ask { arrival, message } => self.0.sink.ask(arrival, message),
                 Output::Announce { message } => self.0.sink.announce(message),
                 Output::Detach { arrival } => self.0.sink.detach(arrival),
                 Output::Silence { arrival } => self.0.sink.silence(arrival),
@@ -216,25 +231,12 @@ impl<S: Sink> Driver<S> {
                 }
             }
         }
-        drop(machine);
-        if asked {
-            self.give_up_asking_later();
+        if machine.connection.is_asking() && !machine.timed {
+            machine.timed = true;
+            tokio::spawn(Inner::keep_time(Arc::downgrade(&self.0)));
         }
+        drop(machine);
         started.into_iter().for_each(|started| self.start(started));
-    }
-
-    /// No call runs while its client is being asked, so nothing else would see that the client never answers.
-    fn give_up_asking_later(&self) {
-        let inner = Arc::downgrade(&self.0);
-        tokio::spawn(async move {
-            tokio::time::sleep(ANSWER_TIME).await;
-            if let Some(inner) = inner.upgrade() {
-                let driver = Self(inner);
-                let mut machine = driver.lock();
-                machine.connection.handle_timeout(Instant::now());
-                driver.carry(machine);
-            }
-        });
     }
 
     fn start(&self, started: Started) {
@@ -303,6 +305,27 @@ impl<S: Sink> Driver<S> {
     }
 }
 
+impl<S: Sink> Inner<S> {
+    /// Gives up what the peer does not answer in time; ends when it is asked nothing more, or is gone.
+    async fn keep_time(this: Weak<Self>) {
+        loop {
+            let Some(driver) = this.upgrade().map(Driver) else { return };
+            let next = {
+                let mut machine = driver.lock();
+                machine.timed = machine.connection.is_asking();
+                machine.connection.poll_timeout().filter(|_| machine.timed)
+            };
+            drop(driver);
+            let Some(next) = next else { return };
+            tokio::time::sleep_until(next.into()).await;
+            let Some(driver) = this.upgrade().map(Driver) else { return };
+            let mut machine = driver.lock();
+            machine.connection.handle_timeout(Instant::now().max(next));
+            driver.carry(machine);
+        }
+    }
+}
+
 /// A connection that hears what is published. Told from outside, never under another connection's lock.
 impl<S: Sink> Hears for Inner<S> {
     fn hear(self: Arc<Self>, news: &News) {
@@ -356,5 +379,87 @@ impl<S: Sink> Caller for FarEnd<S> {
 
     fn gone(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.gone.wait())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::protocol::json::JsonLimits;
+    use crate::protocol::{
+        Ask, Catalog, CatalogParts, Dispatcher, InputKind, InputRequest, Invoke, Limits, Principal, ToolParts,
+    };
+
+    /// A backend that cannot go on without an answer.
+    struct Asks;
+
+    impl Invoke for Asks {
+        fn invoke(&self, _: Invocation, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+            let params = json!({ "message": "?", "requestedSchema": { "type": "object", "properties": {} } });
+            let request = InputRequest { key: "a".to_owned(), kind: InputKind::ElicitForm, params };
+            let ask = Ask { requests: vec![request], state: None };
+            Box::pin(std::future::ready(Outcome::InputRequired(ask)))
+        }
+    }
+
+    /// All that was said, in order.
+    #[derive(Default)]
+    struct Said(Mutex<Vec<String>>, Notify);
+
+    impl Said {
+        fn push(&self, message: &Bytes) {
+            self.0.lock().unwrap().push(String::from_utf8(message.to_vec()).unwrap());
+            self.1.notify_one();
+        }
+    }
+
+    impl Sink for Said {
+        type Route = ();
+        fn open(&self, _: Arrival, (): ()) {}
+        fn answer(&self, _: Arrival, answer: Answer) {
+            self.push(&answer.encode().unwrap());
+        }
+        fn notify(&self, _: Arrival, message: Bytes) {
+            self.push(&message);
+        }
+        fn ask(&self, _: Arrival, message: Bytes) {
+            self.push(&message);
+        }
+        fn announce(&self, _: Bytes) {}
+        fn detach(&self, _: Arrival) {}
+        fn silence(&self, _: Arrival) {}
+        fn overrun(&self) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_question_that_nobody_answers_ends_its_call_in_time() {
+        let parts = CatalogParts { tools: vec![ToolParts::new("asks")], ..CatalogParts::new("test", "1.0.0") };
+        let catalog = Arc::new(Catalog::build(parts).unwrap());
+        let dispatcher = Arc::new(Dispatcher::new(Arc::new(catalog), [0; 32]));
+        let engine = Engine::new(dispatcher, Arc::new(Asks), Limits::default());
+        let connection = engine.open(Principal::LOCAL);
+        let driver = Driver::new(engine, connection, Said::default());
+        let deliver = |text: &'static str| {
+            let decoded = Decoded::read(&Bytes::from_static(text.as_bytes()), &JsonLimits::default());
+            driver.deliver(decoded, None, ());
+        };
+        deliver(
+            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}"#,
+        );
+        deliver(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"asks"}}"#);
+        let said = driver.sink();
+        assert!(said.0.lock().unwrap()[1].contains("elicitation/create"));
+        assert!(driver.is_busy() && driver.running() == 0);
+        while said.0.lock().unwrap().len() < 4 {
+            said.1.notified().await;
+        }
+        let said = said.0.lock().unwrap().clone();
+        assert!(said[2].contains("notifications/cancelled"), "{said:?}");
+        assert!(said[3].contains("\"id\":1") && said[3].contains("\"isError\":true"), "{said:?}");
+        assert!(!driver.is_busy());
+        tokio::task::yield_now().await;
+        assert!(!driver.lock().timed, "nobody keeps the time of nothing");
     }
 }

@@ -57,14 +57,24 @@ fn a_notice_opens_a_stream_that_the_answer_ends() {
 }
 
 #[test]
-fn an_event_is_a_message_event_of_one_line_without_an_id() {
+fn an_event_is_a_message_event_of_one_line_with_an_id_in_a_session_alone() {
     let server = Server::new();
-    for request in both(&server, &json!({ "text": "a\nb\r\nc\u{2028}d", "notices": 1 })) {
-        let answer = server.ask(&request);
-        for event in answer.text().split_terminator("\n\n").filter(|e| !e.starts_with(':')) {
-            let lines: Vec<&str> = event.lines().collect();
-            assert_eq!((lines.len(), lines[0]), (2, "event: message"), "{event}");
-            assert!(lines[1].starts_with("data: {"), "{event}");
+    for (request, in_session) in
+        both(&server, &json!({ "text": "a\nb\r\nc\u{2028}d", "notices": 1 })).iter().zip([false, true])
+    {
+        let answer = server.ask(request);
+        let mut events: Vec<&str> = answer.text().split_terminator("\n\n").filter(|e| !e.starts_with(':')).collect();
+        if in_session {
+            let mut priming = events.remove(0).split('\n');
+            assert!(priming.next().unwrap().starts_with("id: "));
+            assert_eq!((priming.next(), priming.next()), (Some("data: "), None));
+        }
+        for event in events {
+            let mut lines = event.split('\n');
+            assert!(!in_session || lines.next().unwrap().starts_with("id: "), "{event}");
+            assert_eq!(lines.next(), Some("event: message"), "{event}");
+            assert!(lines.next().unwrap().starts_with("data: {"), "{event}");
+            assert_eq!(lines.next(), None);
         }
         assert_eq!(common::text_of(&answer.events()[1]), "a\nb\r\nc\u{2028}d");
     }
@@ -148,6 +158,7 @@ fn a_silent_stream_is_kept_alive_by_comments() {
     assert_eq!(calling.head().status, 200);
     is_progress(&calling.event().unwrap(), 1);
     assert_eq!(listening.head().status, 200);
+    assert!(listening.block().unwrap().starts_with("id: "), "the first event of a stream of this revision");
     for client in [&mut listening, &mut calling] {
         for _ in 0..3 {
             assert!(client.block().unwrap().starts_with(':'));

@@ -228,7 +228,7 @@ impl Response {
 }
 
 fn message_of(event: &str) -> Option<Value> {
-    let data = event.lines().find_map(|line| line.strip_prefix("data: "))?;
+    let data = event.lines().find_map(|line| line.strip_prefix("data: ")).filter(|data| !data.is_empty())?;
     Some(serde_json::from_str(data).unwrap())
 }
 

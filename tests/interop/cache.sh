@@ -43,11 +43,11 @@ fill_npm() {
     npm ci --prefix "$1" --ignore-scripts --no-audit --no-fund --loglevel=error
 }
 
-# await_url LOG PID: prints the URL that a server announces on its standard error.
+# await_url LOG PID: prints the first URL that a server announces on its standard error.
 await_url() {
   local url
   for _ in $(seq 100); do
-    url=$(sed -n 's/.*listening on \(http[^ ]*\).*/\1/p' "$1")
+    url=$(sed -n 's/.*listening on \(http[^ ]*\).*/\1/p' "$1" | head -n 1)
     [ -n "$url" ] && { echo "$url"; return; }
     kill -0 "$2" 2>/dev/null || break
     sleep 0.1

@@ -2,7 +2,7 @@
 //
 // client.mjs v2 auto|legacy TOOL JSON-ARGUMENTS TARGET...   @modelcontextprotocol/client 2.x
 // client.mjs v1 legacy      TOOL JSON-ARGUMENTS TARGET...   @modelcontextprotocol/sdk 1.x
-// TARGET: a URL, or a command with its arguments. INTEROP_NODE_MODULES: where npm installed the clients.
+// TARGET: a URL (HTTP+SSE if it ends in /sse), or a command with its arguments. INTEROP_NODE_MODULES: where npm installed the clients.
 //
 // Prints one JSON line. Exit 0: the call succeeded, every tool arrived, and the digest recomputed
 // from the list as delivered is the one that the server publishes.
@@ -13,7 +13,7 @@ import { resolve } from 'node:path';
 const KEY = 'dev.twodoor/toolsDigest';
 const [line, mode, tool, args, ...target] = process.argv.slice(2);
 const need = createRequire(resolve(process.env.INTEROP_NODE_MODULES ?? 'node_modules', 'x.js'));
-const http = /^https?:/.test(target[0]);
+const way = !/^https?:/.test(target[0]) ? 'stdio' : target[0].endsWith('/sse') ? 'sse' : 'http';
 const clientName = line === 'v2' ? 'typescript-2' : 'typescript-1';
 
 // Keys in code-point order, which the default sort is not beyond U+FFFF.
@@ -48,10 +48,10 @@ const run = async () => {
   const base = line === 'v2' ? '@modelcontextprotocol/client' : '@modelcontextprotocol/sdk/client';
   const m = line === 'v2'
     ? { ...need(base), ...need(`${base}/stdio`) }
-    : { ...need(`${base}/index.js`), ...need(`${base}/stdio.js`), ...need(`${base}/streamableHttp.js`) };
-  const transport = http
-    ? new m.StreamableHTTPClientTransport(new URL(target[0]))
-    : new m.StdioClientTransport({ command: target[0], args: target.slice(1) });
+    : { ...need(`${base}/index.js`), ...need(`${base}/stdio.js`), ...need(`${base}/streamableHttp.js`), ...need(`${base}/sse.js`) };
+  const transport = way === 'stdio'
+    ? new m.StdioClientTransport({ command: target[0], args: target.slice(1) })
+    : new (way === 'sse' ? m.SSEClientTransport : m.StreamableHTTPClientTransport)(new URL(target[0]));
   const negotiation = mode === 'auto' ? { versionNegotiation: { mode: 'auto' } } : {};
   const client = new m.Client({ name: 'interop', version: '1' }, { capabilities: {}, ...negotiation });
   const results = tap(transport);
@@ -74,7 +74,7 @@ const run = async () => {
   const row = {
     client: clientName,
     mode,
-    transport: http ? 'http' : 'stdio',
+    transport: way,
     revision: client.getNegotiatedProtocolVersion?.() ?? opened?.protocolVersion,
     tools: names.length,
     digest_published: published.size === 1 ? [...published][0] ?? null : [...published].map(String),

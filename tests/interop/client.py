@@ -1,6 +1,7 @@
 """The official Python client (mcp 2.x) against one server.
 
-client.py auto|legacy TOOL JSON-ARGUMENTS TARGET...    TARGET: a URL, or a command with its arguments
+client.py auto|legacy TOOL JSON-ARGUMENTS TARGET...    TARGET: a URL (HTTP+SSE if it ends in /sse), or
+                                                       a command with its arguments
 
 Prints one JSON line. Exit 0: the call succeeded, every tool arrived, and the digest recomputed
 from the list as delivered is the one that the server publishes.
@@ -13,6 +14,7 @@ import sys
 from contextlib import AbstractAsyncContextManager
 
 from mcp.client import Client
+from mcp.client.sse import sse_client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -70,12 +72,12 @@ def digest(tools):
 
 
 async def main(mode, tool, arguments, *target):
-    http = target[0].startswith("http")
-    inner = (
-        streamable_http_client(target[0])
-        if http
-        else stdio_client(StdioServerParameters(command=target[0], args=list(target[1:])))
-    )
+    if target[0].startswith("http"):
+        transport = "sse" if target[0].endswith("/sse") else "http"
+        inner = (sse_client if transport == "sse" else streamable_http_client)(target[0])
+    else:
+        transport = "stdio"
+        inner = stdio_client(StdioServerParameters(command=target[0], args=list(target[1:])))
     tap = Tap(inner)
     async with Client(tap, mode=mode) as client:
         opened = client.session.discover_result or client.session.initialize_result
@@ -94,7 +96,7 @@ async def main(mode, tool, arguments, *target):
         row = {
             "client": "python",
             "mode": mode,
-            "transport": "http" if http else "stdio",
+            "transport": transport,
             "revision": client.protocol_version,
             "tools": len(names),
             "digest_published": published.pop() if len(published) == 1 else sorted(map(str, published)),

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Official clients of three languages against one server, in both eras, over both transports.
+# Official clients of three languages against one server, in both eras, over stdio and Streamable HTTP, and
+# over HTTP+SSE those that still have it.
 #
 #   TOOL=name [ARGS='{"key":"value"}'] tests/interop/run.sh TWODOOR SURFACE
 #
@@ -24,17 +25,18 @@ CARGO_TARGET_DIR=$cache/interop-rust cargo build --quiet --locked --manifest-pat
 rust=$cache/interop-rust/debug/interop-rmcp
 
 work=$(mktemp -d)
-"$twodoor" serve "$surface" --http 127.0.0.1:0 2>"$work/server.log" &
+"$twodoor" serve "$surface" --http 127.0.0.1:0 --sse 2>"$work/server.log" &
 server=$!
 trap 'kill "$server" 2>/dev/null || true; rm -rf "$work"' EXIT
 url=$(await_url "$work/server.log" "$server")
 
-# row EXPECTED-REVISION CLIENT... : runs the client over HTTP and over stdio.
+# row "TRANSPORT..." EXPECTED-REVISION CLIENT... : runs the client over each of these transports.
 row() {
-  local revision=$1 transport status line
-  shift
-  for transport in http stdio; do
+  local transports=$1 revision=$2 transport status line
+  shift 2
+  for transport in $transports; do
     local target=("$url")
+    [ "$transport" = sse ] && target=("${url%/mcp}/sse")
     [ "$transport" = stdio ] && target=("$twodoor" serve "$surface")
     echo "   $(basename "$2") ${*:3} $transport" >&2
     status=0
@@ -44,11 +46,11 @@ row() {
   done
 }
 export INTEROP_NODE_MODULES=$modules
-row 2026-07-28 "$python" "$here/client.py" auto
-row 2025-11-25 "$python" "$here/client.py" legacy
-row 2026-07-28 "$node" "$here/client.mjs" v2 auto
-row 2025-11-25 "$node" "$here/client.mjs" v2 legacy
-row 2025-11-25 "$node" "$here/client.mjs" v1 legacy
-row 2026-07-28 env "$rust" auto
-row 2025-11-25 env "$rust" legacy
+row "http stdio" 2026-07-28 "$python" "$here/client.py" auto
+row "http stdio sse" 2025-11-25 "$python" "$here/client.py" legacy
+row "http stdio" 2026-07-28 "$node" "$here/client.mjs" v2 auto
+row "http stdio sse" 2025-11-25 "$node" "$here/client.mjs" v2 legacy
+row "http stdio sse" 2025-11-25 "$node" "$here/client.mjs" v1 legacy
+row "http stdio" 2026-07-28 env "$rust" auto
+row "http stdio" 2025-11-25 env "$rust" legacy
 "$python" "$here/table.py" "$work/rows"

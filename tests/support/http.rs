@@ -1,31 +1,23 @@
-//! Plays over HTTP: each request on a socket of its own, written and read byte by byte, no client library.
+//! Plays over Streamable HTTP: each request on a socket of its own, written and read byte by byte, no client library.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
-use twodoor::protocol::{Arguments, Catalog, RawJson, Revision};
-use twodoor::transport::ServeError;
-use twodoor::transport::http::{self, LegacyMode, Options};
+use twodoor::protocol::{Arguments, RawJson, Revision};
 
 use super::play::Player;
 use super::record::{Exchange, claims};
+use super::served::Served;
 use super::transcript::{Act, Client, HttpRequest, Legacy, Said, SaidHead, Transcript};
-use super::world::{PATIENCE, World};
+use super::world::PATIENCE;
 
 pub(crate) struct Http {
-    address: SocketAddr,
-    world: Arc<World>,
-    catalog: Arc<Catalog>,
-    runtime: Handle,
-    stop: Option<oneshot::Sender<()>>,
-    served: Option<tokio::task::JoinHandle<Result<(), ServeError>>>,
+    served: Served,
     tell: Sender<(usize, Event)>,
     told: Receiver<(usize, Event)>,
     waiting: VecDeque<(usize, Event)>,
@@ -36,10 +28,22 @@ pub(crate) struct Http {
     current: Option<usize>,
     sid: Option<String>,
     agreed: Option<Revision>,
+    /// The ids of the events that came, in order.
+    events: Vec<String>,
     /// The revisions of the sessions that were opened.
     sessions: BTreeMap<String, Revision>,
     /// The request on whose response the latest message came.
     heard: Option<usize>,
+}
+
+/// What the events of a response must have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbering {
+    pub(super) ids: bool,
+    /// An event without a message goes before all others.
+    pub(super) primed: bool,
+    /// An event that says where to post goes before all others; it counts as a message.
+    pub(super) endpoint: bool,
 }
 
 /// One request that was sent.
@@ -64,37 +68,21 @@ struct Request {
 }
 
 #[derive(Debug)]
-enum Event {
+pub(super) enum Event {
     Head(SaidHead),
-    Message(String),
+    /// A message, and the id of its event.
+    Message(String, Option<String>),
+    /// An event without a message: its id.
+    Blank(String),
     /// The response is over; or how it broke.
     End(Result<(), String>),
 }
 
 impl Http {
     pub(crate) fn open(transcript: &Transcript, legacy: Legacy, runtime: &Handle) -> Self {
-        let world = World::new(legacy, transcript.shows);
-        let (engine, catalog) = (world.engine(), world.catalog());
-        let legacy = match legacy {
-            Legacy::Sessions | Legacy::Off => LegacyMode::Sessions,
-            Legacy::Stateless => LegacyMode::Stateless,
-        };
-        let listener = runtime.block_on(http::listen(SocketAddr::from(([127, 0, 0, 1], 0)))).unwrap();
-        let address = listener.local_addr().unwrap();
-        let (stop, stopped) = oneshot::channel();
-        let options = Options { legacy, ..Options::default() };
-        let stopped = async move {
-            let _ = stopped.await;
-        };
-        let served = runtime.spawn(http::serve(engine, listener, options, stopped));
         let (tell, told) = channel();
         Self {
-            address,
-            world,
-            catalog,
-            runtime: runtime.clone(),
-            stop: Some(stop),
-            served: Some(served),
+            served: Served::start(transcript, legacy, runtime),
             tell,
             told,
             waiting: VecDeque::new(),
@@ -103,6 +91,7 @@ impl Http {
             current: None,
             sid: None,
             agreed: None,
+            events: Vec::new(),
             sessions: BTreeMap::new(),
             heard: None,
         }
@@ -126,7 +115,7 @@ impl Http {
     fn headers(&self, request: &HttpRequest) -> Vec<(String, String)> {
         let mut headers = BTreeMap::new();
         let mut set = |name: &str, value: String| headers.insert(name.to_ascii_lowercase(), (name.to_owned(), value));
-        set("Host", self.address.to_string());
+        set("Host", self.served.address.to_string());
         if let Some(body) = &request.body {
             set("Content-Type", "application/json".to_owned());
             set("Content-Length", body.len().to_string());
@@ -165,7 +154,9 @@ impl Http {
             }
             if let (Some("tools/call"), Some(name)) = (body["method"].as_str(), body["params"]["name"].as_str()) {
                 let arguments = body["params"].get("arguments").map(|a| RawJson::encode(&a));
-                if let (Some(tool), Some(arguments)) = (self.catalog.tool(name), arguments.and_then(Arguments::new)) {
+                if let (Some(tool), Some(arguments)) =
+                    (self.served.catalog.tool(name), arguments.and_then(Arguments::new))
+                {
                     for (name, value) in tool.headers.headers(&arguments) {
                         set(&name, value);
                     }
@@ -190,15 +181,19 @@ impl Http {
         let target = request.target.as_deref().unwrap_or("/mcp");
         let mut bytes = format!("{} {target} HTTP/1.1\r\n", request.verb).into_bytes();
         let headers = self.headers(request);
+        let has = |header: &str| headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(header));
+        let ids = has("Mcp-Session-Id") && !claimed;
+        let polling = self.agreed.is_some_and(|revision| revision.rules().polling);
+        let numbering = Numbering { ids, primed: ids && polling && !has("Last-Event-ID"), endpoint: false };
         for (name, value) in &headers {
             bytes.extend_from_slice(name.as_bytes());
             bytes.extend_from_slice(b": ");
-            bytes.extend_from_slice(&unescape_header(value, &self.address));
+            bytes.extend_from_slice(&unescape_header(value, &self.served.address));
             bytes.extend_from_slice(b"\r\n");
         }
         bytes.extend_from_slice(b"\r\n");
         bytes.extend_from_slice(request.body.as_deref().unwrap_or_default());
-        let mut stream = TcpStream::connect(self.address).map_err(|e| format!("cannot connect: {e}"))?;
+        let mut stream = TcpStream::connect(self.served.address).map_err(|e| format!("cannot connect: {e}"))?;
         // A server that refuses by the head alone may have closed before the body is written.
         let _ = stream.write_all(&bytes);
         let index = self.requests.len();
@@ -207,7 +202,7 @@ impl Http {
         let head_only = request.verb == "HEAD";
         std::thread::spawn(move || {
             let mut tell_one = |event| drop(tell.send((index, event)));
-            let outcome = read_response(BufReader::new(reader), head_only, &mut tell_one);
+            let outcome = read_response(BufReader::new(reader), head_only, numbering, &mut tell_one);
             tell_one(Event::End(outcome));
         });
         let header = |wanted: &str| {
@@ -253,7 +248,9 @@ impl Http {
                     self.requests[index].opened = Some(sid.to_owned());
                 }
             }
-            Event::Message(text) => {
+            Event::Blank(id) => self.events.push(id.clone()),
+            Event::Message(text, id) => {
+                self.events.extend(id.clone());
                 self.heard = Some(index);
                 let value: Value = serde_json::from_str(text).unwrap_or_default();
                 if let Some(agreed) = value["result"]["protocolVersion"].as_str() {
@@ -275,8 +272,8 @@ impl Http {
             self.note(index, &event);
             let said = match event {
                 event if self.requests[index].implied => self.implied_event(index, event),
-                Event::Message(text) => Some(Said::Message(text)),
-                Event::Head(_) | Event::End(_) => None,
+                Event::Message(text, _) => Some(Said::Message(text)),
+                Event::Head(_) | Event::Blank(_) | Event::End(_) => None,
             };
             self.unexpected.extend(said);
         }
@@ -287,8 +284,8 @@ impl Http {
     fn implied_event(&mut self, index: usize, event: Event) -> Option<Said> {
         let request = &self.requests[index];
         match event {
-            Event::Head(_) => None,
-            Event::Message(text) => {
+            Event::Head(_) | Event::Blank(_) => None,
+            Event::Message(text, _) => {
                 let value: Value = serde_json::from_str(&text).unwrap_or_default();
                 let expected = if value.get("method").is_some() { 200 } else { status_of(&value, request.claimed) };
                 if request.status == expected {
@@ -336,7 +333,12 @@ fn unescape_header(value: &str, address: &SocketAddr) -> Vec<u8> {
     out
 }
 
-fn read_response(mut input: BufReader<TcpStream>, head_only: bool, tell: &mut dyn FnMut(Event)) -> Result<(), String> {
+pub(super) fn read_response(
+    mut input: BufReader<TcpStream>,
+    head_only: bool,
+    mut numbering: Numbering,
+    tell: &mut dyn FnMut(Event),
+) -> Result<(), String> {
     let broken = |error: std::io::Error| error.to_string();
     let mut line = String::new();
     input.read_line(&mut line).map_err(broken)?;
@@ -370,32 +372,47 @@ fn read_response(mut input: BufReader<TcpStream>, head_only: bool, tell: &mut dy
         ended = length == 0;
         text.push_str(std::str::from_utf8(&chunk[..length]).map_err(|e| e.to_string())?);
         if stream {
-            tell_events(&mut text, tell)?;
+            tell_events(&mut text, &mut numbering, tell)?;
         }
     }
     if stream {
-        tell_events(&mut text, tell)?;
+        tell_events(&mut text, &mut numbering, tell)?;
         return if text.is_empty() { Ok(()) } else { Err(format!("half an event: {text:?}")) };
     }
     if !text.is_empty() {
-        tell(Event::Message(text));
+        tell(Event::Message(text, None));
     }
     Ok(())
 }
 
-fn tell_events(text: &mut String, tell: &mut dyn FnMut(Event)) -> Result<(), String> {
+/// An event that asks the client to come back later counts as the message `"retry"`.
+fn tell_events(text: &mut String, numbering: &mut Numbering, tell: &mut dyn FnMut(Event)) -> Result<(), String> {
     while let Some(end) = text.find("\n\n") {
         let event: String = text.drain(..end + 2).collect();
-        let mut data = None;
-        for line in event.trim_end().lines() {
+        if event.starts_with(':') {
+            continue;
+        }
+        let (mut data, mut id, mut retry) = (None, None, false);
+        for line in event.trim_end_matches('\n').lines() {
             match line.split_once(": ") {
                 Some(("data", value)) if data.is_none() => data = Some(value.to_owned()),
-                Some(("event", "message")) | Some(("", _)) => {}
+                Some(("id", value)) if id.is_none() => id = Some(value.to_owned()),
+                Some(("retry", _)) => retry = true,
+                Some(("event", "message")) if !numbering.endpoint => {}
+                Some(("event", "endpoint")) if numbering.endpoint => numbering.endpoint = false,
                 _ => return Err(format!("an unexpected line in an event: {line:?}")),
             }
         }
-        if let Some(data) = data {
-            tell(Event::Message(data));
+        if id.is_some() != numbering.ids {
+            return Err(format!("an event must have an id in a session, and nowhere else: {event:?}"));
+        }
+        let primes = std::mem::take(&mut numbering.primed);
+        match (data, id) {
+            (Some(data), Some(id)) if primes && data.is_empty() && !retry => tell(Event::Blank(id)),
+            _ if primes => return Err(format!("the stream begins with {event:?}")),
+            (Some(data), id) if retry && data.is_empty() => tell(Event::Message("\"retry\"".to_owned(), id)),
+            (Some(data), id) if !data.is_empty() => tell(Event::Message(data, id)),
+            _ => return Err(format!("an event without a message: {event:?}")),
         }
     }
     Ok(())
@@ -428,6 +445,10 @@ impl Player for Http {
                 let mut request = request.clone();
                 for (_, value) in &mut request.headers {
                     *value = value.replace("$(sid)", self.sid.as_deref().unwrap_or("(none)"));
+                    // The id of the latest event, or of one so many before it.
+                    for (before, id) in self.events.iter().rev().enumerate() {
+                        *value = value.replace(&format!("$(event-{before})"), id);
+                    }
                 }
                 self.current = Some(self.send(&request, false, request.modern)?);
                 Ok(())
@@ -439,32 +460,23 @@ impl Player for Http {
                 request.stream.shutdown(Shutdown::Both).map_err(|e| e.to_string())
             }
             Client::Act(Act::Ended) => self.wait_for_ends(|_| true),
-            Client::Act(Act::Stop) => {
-                self.stop.take().ok_or("stopped twice")?.send(()).map_err(|()| "it has ended".to_owned())
-            }
-            Client::Act(act) if self.world.act(act) => Ok(()),
+            Client::Act(Act::Stop) => self.served.begin_stop(),
+            Client::Act(act) if self.served.world.act(act) => Ok(()),
             Client::Act(act) => Err(format!("{act:?} did not come about")),
             other => Err(format!("{other:?} has no meaning over HTTP")),
         }
     }
 
     fn listen(&mut self, patience: Duration) -> Said {
-        if let Some(current) = self.current {
-            let Some((_, event)) = self.next(Some(current), patience) else { return Said::Nothing };
-            self.note(current, &event);
-            return match event {
-                Event::Head(head) => Said::Head(head),
-                Event::Message(text) => Said::Message(text),
-                Event::End(Ok(())) => Said::End,
-                Event::End(Err(problem)) => Said::Message(format!("(the response broke) {problem}")),
-            };
-        }
-        while let Some((index, event)) = self.next(None, patience) {
+        while let Some((index, event)) = self.next(self.current, patience) {
             self.note(index, &event);
-            let said = match event {
-                event if self.requests[index].implied => self.implied_event(index, event),
-                Event::Message(text) => Some(Said::Message(text)),
-                Event::Head(_) | Event::End(_) => None,
+            let said = match (self.current, event) {
+                (None, event) if self.requests[index].implied => self.implied_event(index, event),
+                (_, Event::Message(text, _)) => Some(Said::Message(text)),
+                (None, Event::Head(_) | Event::End(_)) | (_, Event::Blank(_)) => None,
+                (Some(_), Event::Head(head)) => Some(Said::Head(head)),
+                (Some(_), Event::End(Ok(()))) => Some(Said::End),
+                (Some(_), Event::End(Err(problem))) => Some(Said::Message(format!("(the response broke) {problem}"))),
             };
             if let Some(said) = said {
                 return said;
@@ -507,15 +519,9 @@ impl Player for Http {
         for request in self.requests.iter().filter(stays) {
             let _ = request.stream.shutdown(Shutdown::Both);
         }
-        let _ = self.stop.take().map(|stop| stop.send(()));
-        if let Some(served) = self.served.take() {
-            match self.runtime.block_on(async { tokio::time::timeout(PATIENCE, served).await }) {
-                Ok(Ok(Ok(()))) => {}
-                other => return Err(format!("serving ended with {other:?}")),
-            }
-        }
+        self.served.stop()?;
         while let Ok((index, event)) = self.told.try_recv() {
-            if let (false, Event::Message(text)) = (self.requests[index].over, event) {
+            if let (false, Event::Message(text, _)) = (self.requests[index].over, event) {
                 rest.push(Said::Message(text));
             }
         }

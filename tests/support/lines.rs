@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use twodoor::protocol::Limits;
 use twodoor::transport::{ServeError, stdio};
 
 use super::play::Player;
@@ -38,7 +39,7 @@ enum FarEnd {
 impl Lines {
     pub(crate) fn pipes(transcript: &Transcript, legacy: Legacy, runtime: &Handle) -> Self {
         let world = World::new(legacy, transcript.shows);
-        let engine = world.engine();
+        let engine = world.engine(Limits::default());
         let (stop, stopped) = oneshot::channel::<()>();
         let (their_input, input) = std::io::pipe().unwrap();
         let (output, their_output) = std::io::pipe().unwrap();

@@ -118,6 +118,7 @@ impl Memory {
                 Output::Notify { message, .. } | Output::Ask { message, .. } | Output::Announce { message } => {
                     self.say(&message);
                 }
+                // There is no stream to close, and nothing is published here.
                 Output::Detach { .. } | Output::Silence { .. } | Output::Hear => {}
                 Output::Batch { replies, .. } if replies.is_empty() => {}
                 Output::Batch { replies, .. } => self.say(&[&b"["[..], &replies.join(&b","[..]), b"]"].concat()),

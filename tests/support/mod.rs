@@ -5,6 +5,8 @@ pub(crate) mod lines;
 pub(crate) mod memory;
 pub(crate) mod play;
 pub(crate) mod record;
+mod served;
+pub(crate) mod sse;
 pub(crate) mod tasks;
 pub(crate) mod transcript;
 pub(crate) mod whole;

@@ -9,6 +9,7 @@ use super::http::Http;
 use super::lines::Lines;
 use super::memory::Memory;
 use super::record::{Exchange, Recorder};
+use super::sse::Sse;
 use super::transcript::{
     Bound, Client, Expected, ExpectedHead, Group, Legacy, Said, SaidHead, Transcript, Way, glob, matches, short,
     substitute,
@@ -41,6 +42,7 @@ pub(crate) fn open(transcript: &Transcript, way: Way, legacy: Legacy, runtime: &
         Way::Pipes => Box::new(Lines::pipes(transcript, legacy, runtime)),
         Way::Binary => Box::new(Lines::binary()),
         Way::Http => Box::new(Http::open(transcript, legacy, runtime)),
+        Way::Sse => Box::new(Sse::open(transcript, legacy, runtime)),
     };
     match std::env::var_os("RECORD") {
         Some(folder) => Box::new(Recorder::new(player, &folder, transcript, way)),

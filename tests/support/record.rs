@@ -115,6 +115,8 @@ impl Recorder {
             return self.write(&json!({"unreadable": text}), None, Revision::NEWEST_LEGACY, false);
         };
         match value {
+            // An event that asks the client to come back later is no message.
+            Value::String(_) => {}
             Value::Array(messages) => messages.iter().for_each(|message| self.heard_one(message, true)),
             message => self.heard_one(&message, false),
         }

@@ -17,10 +17,12 @@ pub(crate) enum Way {
     Binary,
     /// Through `transport::http` over sockets.
     Http,
+    /// The same, but by the transport before Streamable HTTP.
+    Sse,
 }
 
 impl Way {
-    pub(crate) const ALL: [Self; 4] = [Self::Memory, Self::Pipes, Self::Binary, Self::Http];
+    pub(crate) const ALL: [Self; 5] = [Self::Memory, Self::Pipes, Self::Binary, Self::Http, Self::Sse];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -28,6 +30,7 @@ impl Way {
             Self::Pipes => "pipes",
             Self::Binary => "binary",
             Self::Http => "http",
+            Self::Sse => "sse",
         }
     }
 }
@@ -348,6 +351,7 @@ impl Transcript {
             _ if clock => false,
             Way::Pipes => !http,
             Way::Http => !bytes,
+            Way::Sse => !http && !bytes && !legacy_named && !clients().any(claims),
             Way::Binary => {
                 let calls_others = clients().any(|client| match client {
                     Client::Send(text) | Client::Drip(text) => {
@@ -379,6 +383,11 @@ const VERBS: [&str; 9] = ["POST", "GET", "DELETE", "PUT", "PATCH", "HEAD", "OPTI
 
 fn is_http(line: &str) -> bool {
     VERBS.iter().any(|verb| line.strip_prefix(verb).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
+}
+
+/// Whether a message is of the modern era.
+fn claims(client: &Client) -> bool {
+    matches!(client, Client::Send(text) if text.contains("\"io.modelcontextprotocol/"))
 }
 
 /// The bytes of a line that is the body of the request above it.
@@ -450,6 +459,7 @@ fn header_name(name: &str) -> String {
         "sid" => "Mcp-Session-Id",
         "method" => "Mcp-Method",
         "name" => "Mcp-Name",
+        "last" => "Last-Event-ID",
         other => other,
     }
     .to_owned()

@@ -158,8 +158,8 @@ impl World {
     }
 
     /// An engine whose connections hear what the world tells.
-    pub(crate) fn engine(self: &Arc<Self>) -> Engine {
-        Engine::new(self.dispatcher(), Arc::<Self>::clone(self), Limits::default()).with_hub(self.hub.clone())
+    pub(crate) fn engine(self: &Arc<Self>, limits: Limits) -> Engine {
+        Engine::new(self.dispatcher(), Arc::<Self>::clone(self), limits).with_hub(self.hub.clone())
     }
 
     /// Publishes the first catalog with one definition more in each of these lists; nobody is told yet.

@@ -69,6 +69,8 @@ impl Page {
 pub(super) struct Listing {
     pub(super) pages: Vec<Page>,
     pub(super) digest: Digest,
+    /// Of what is listed alone, whatever else the result holds.
+    pub(super) definitions: Digest,
 }
 
 /// What one revision's peers are sent.
@@ -198,6 +200,7 @@ fn of_revision(parts: &CatalogParts, revision: Revision) -> OfRevision {
 
 fn listing(list: List, items: Vec<Json>, tail: &[(String, Json)], page: usize) -> Listing {
     let count = items.len().div_ceil(page.max(1)).max(1);
+    let definitions = digest::of_bytes(&items.iter().flat_map(|item| item.to_text().into_bytes()).collect::<Vec<_>>());
     let mut items = items.into_iter();
     let mut pages = Vec::with_capacity(count);
     let mut all = Vec::new();
@@ -209,7 +212,7 @@ fn listing(list: List, items: Vec<Json>, tail: &[(String, Json)], page: usize) -
         all.extend_from_slice(&text);
         pages.push(Page { text, more: number < count });
     }
-    Listing { pages, digest: digest::of_bytes(&all) }
+    Listing { pages, digest: digest::of_bytes(&all), definitions }
 }
 
 /// What the server can do, as it will in fact be done (2026-07-28 server/discover; 2025-11-25 basic/lifecycle).

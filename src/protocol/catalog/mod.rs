@@ -10,7 +10,9 @@ mod parts;
 mod skills;
 mod tool;
 
+use std::any::Any;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -92,6 +94,7 @@ pub struct Catalog {
     logging: bool,
     task_list: bool,
     encoded: Encoded,
+    behind: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Catalog {
@@ -133,7 +136,21 @@ impl Catalog {
             logging: parts.logging,
             task_list: parts.task_list,
             encoded,
+            behind: None,
         })
+    }
+
+    /// The same catalog with what carries out its calls: published together, dropped when the last call on it ends.
+    /// It must not hold the catalog.
+    #[must_use]
+    pub fn with_behind<T: Any + Send + Sync>(mut self, behind: T) -> Self {
+        self.behind = Some(Arc::new(behind));
+        self
+    }
+
+    /// What is behind it, if it is a `T`.
+    pub fn behind<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        Arc::clone(self.behind.as_ref()?).downcast().ok()
     }
 
     /// The tool of that name.
@@ -249,9 +266,10 @@ impl Catalog {
         self.encoded.of_revision(revision).digest
     }
 
-    /// Whether another catalog lists the same.
+    /// Whether another catalog lists the same, to peers of every revision.
     pub fn same_list(&self, other: &Self, list: List) -> bool {
-        Revision::ALL.into_iter().all(|r| self.list_digest(list, r) == other.list_digest(list, r))
+        let definitions = |catalog: &Self, revision| catalog.encoded.of_revision(revision).list(list).definitions;
+        Revision::ALL.into_iter().all(|revision| definitions(self, revision) == definitions(other, revision))
     }
 
     /// The digest of a whole list, its other members included.

@@ -25,7 +25,7 @@ pub struct Icon {
 }
 
 /// Who the server says it is.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Identity {
     /// Programmatic name.
     pub name: String,
@@ -52,7 +52,7 @@ pub enum CacheScope {
 }
 
 /// How long a listing may be kept, and by whom. A hint only.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CacheHints {
     /// Milliseconds.
     pub ttl_ms: u64,
@@ -61,7 +61,7 @@ pub struct CacheHints {
 }
 
 /// Hints on what a tool does. Absent means: not said.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Annotations {
     /// Changes nothing.
     pub read_only: Option<bool>,
@@ -86,7 +86,7 @@ pub enum TaskSupport {
 }
 
 /// What a tool is made from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ToolParts {
     /// See [`super::ToolName`].
     pub name: String,
@@ -136,7 +136,7 @@ impl ToolParts {
 }
 
 /// What a resource is made from.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResourceParts {
     /// Its address (RFC 3986), under which it is read, exactly as listed.
     pub uri: String,
@@ -171,7 +171,7 @@ pub enum Completes {
 }
 
 /// What a resource template is made from.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct TemplateParts {
     /// RFC 6570: literals, `{name}` (one path segment) and `{+name}` (anything).
     pub uri_template: String,
@@ -194,7 +194,7 @@ pub struct TemplateParts {
 }
 
 /// An argument of a prompt.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PromptArgument {
     /// Its name.
     pub name: String,
@@ -209,7 +209,7 @@ pub struct PromptArgument {
 }
 
 /// What a prompt is made from.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PromptParts {
     /// Programmatic name.
     pub name: String,
@@ -226,7 +226,7 @@ pub struct PromptParts {
 }
 
 /// What a catalog is made from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CatalogParts {
     /// Who the server is.
     pub identity: Identity,

@@ -20,7 +20,7 @@ pub const SKILL_FILE: &str = "SKILL.md";
 const FOLDER: &str = "inode/directory";
 
 /// What a skill is made from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SkillParts {
     /// The URI of its folder without a slash at the end, such as `skill://team/refunds`; its last segment is its name.
     pub uri: String,
@@ -31,7 +31,7 @@ pub struct SkillParts {
 }
 
 /// A file of a skill.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SkillFile {
     /// Its path in the skill's folder, with `/` between the parts.
     pub path: String,

@@ -15,6 +15,11 @@ impl Connection {
         self.awaited.contains_key(id)
     }
 
+    /// Whether any request of ours waits for the peer's response. No call runs meanwhile that could keep its deadline.
+    pub fn is_asking(&self) -> bool {
+        !self.awaited.is_empty()
+    }
+
     /// Asks the client; its answers take the request back to the backend.
     pub(super) fn ask(&mut self, now: Instant, mut exchange: Exchange, ask: Ask) {
         exchange.asked += 1;

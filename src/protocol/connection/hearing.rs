@@ -11,6 +11,7 @@ use crate::protocol::fault::Fault;
 use crate::protocol::limits::{SUBSCRIBED_URIS, SUBSCRIPTIONS_AT_MOST};
 use crate::protocol::message::{RequestId, encode_notification};
 use crate::protocol::revision::{Era, Revision, Tasks};
+use crate::protocol::session::Session;
 use crate::protocol::subscription::{self, Changed, Filter};
 use crate::protocol::task::TaskView;
 
@@ -85,7 +86,9 @@ impl Connection {
 
     /// Another catalog is published.
     pub fn handle_published(&mut self, changed: Changed) {
-        for method in changed.methods() {
+        // Only what `initialize` said could change (2025-11-25 server/tools, List Changed Notification).
+        let lists = self.session.as_ref().map(Session::lists).unwrap_or_default();
+        for method in changed.and(lists).methods() {
             self.announce(encode_notification(method, ""));
         }
         let mut told = Vec::new();
@@ -161,5 +164,47 @@ impl Connection {
     fn tell(&mut self, mut told: Vec<(Arrival, Bytes)>) {
         told.sort_by_key(|(arrival, _)| *arrival);
         self.outputs.extend(told.into_iter().map(|(arrival, message)| Output::Notify { arrival, message }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::protocol::catalog::{CatalogParts, ToolParts};
+    use crate::protocol::connection::Moment;
+    use crate::protocol::dispatch::Dispatcher;
+    use crate::protocol::invoke::Principal;
+    use crate::protocol::json::JsonLimits;
+    use crate::protocol::limits::Limits;
+    use crate::protocol::message::Decoded;
+
+    #[test]
+    fn a_session_hears_only_of_lists_that_it_was_told_can_change() {
+        let parts = CatalogParts { tools: vec![ToolParts::new("t")], ..CatalogParts::new("s", "1.0.0") };
+        let dispatcher = Dispatcher::new(Arc::new(Arc::new(Catalog::build(parts).unwrap())), [0; 32]);
+        let mut connection = Connection::new(Arc::new(dispatcher), Principal::LOCAL, &Limits::default());
+        for message in [
+            json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "c", "version": "1" } } }),
+            json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        ] {
+            let now = Moment { instant: Instant::now(), unix: 0 };
+            let line = Bytes::from(message.to_string());
+            connection.handle_message(now, Decoded::read(&line, &JsonLimits::default()), None);
+        }
+        while connection.poll_output().is_some() {}
+        connection.handle_published(Changed { tools: true, resources: true, prompts: true });
+        let mut announced = Vec::new();
+        while let Some(output) = connection.poll_output() {
+            match output {
+                Output::Announce { message } => announced.push(message),
+                other => panic!("{other:?}"),
+            }
+        }
+        let announced: Vec<Value> = announced.iter().map(|message| serde_json::from_slice(message).unwrap()).collect();
+        assert_eq!(announced.iter().map(|m| &m["method"]).collect::<Vec<_>>(), ["notifications/tools/list_changed"]);
     }
 }

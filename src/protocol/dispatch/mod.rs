@@ -26,7 +26,7 @@ use super::message::Params;
 use super::revision::{Method, Revision};
 use super::seal::{Binding, Sealer};
 use super::session::Session;
-use super::subscription::Filter;
+use super::subscription::{Changed, Filter};
 
 /// What a request asks for.
 #[derive(Debug)]
@@ -220,6 +220,7 @@ fn initialize(request: &Admitted, context: &Context<'_>, catalog: &Catalog) -> R
     }
     let revision = Revision::negotiate(&wanted);
     let session = Session::agreed(revision, ClientCapabilities::read(capabilities));
+    let session = session.hearing_of(Changed::possible(catalog));
     Ok(Step::Open(catalog.opening(revision, context.way_back), session))
 }
 

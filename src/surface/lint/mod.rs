@@ -50,7 +50,7 @@ mod version;
 use super::file::SurfaceFile;
 use super::problem::{Findings, Rule};
 use super::resolve::Resolved;
-use super::{source, tree};
+use super::{lock, source, tree};
 
 /// The checks over a whole file.
 const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
@@ -146,6 +146,9 @@ pub fn rules() -> Vec<Rule> {
         duration::RULE,
         cap::RULE,
         exit_code::RULE,
+        lock::VERSION,
+        lock::DIGEST,
+        lock::DIFFERS,
     ]
 }
 

@@ -130,28 +130,60 @@ impl Payload {
     }
 }
 
-/// An event stream: what the outbox gives, and comments while it gives nothing.
-pub(super) struct Events {
-    /// Events that are ready before the outbox is asked.
-    first: Option<Bytes>,
+/// Where the events of a stream come from. `None` is its orderly end.
+pub(super) trait Source: Send + Sync {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
+}
+
+/// What an outbox still says, as events without ids.
+pub(super) struct Rest {
     outbox: Arc<Outbox>,
-    peer: Peer,
-    every: Duration,
-    keep_alive: Pin<Box<Sleep>>,
     ended: bool,
     _held: Held,
 }
 
+impl Rest {
+    pub(super) fn new(outbox: Arc<Outbox>, held: Held) -> Self {
+        Self { outbox, ended: false, _held: held }
+    }
+}
+
+impl Source for Rest {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let message = match self.outbox.poll_next(cx) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Next::Message(message)) => Some(message),
+            Poll::Ready(Next::Answer(answer)) => {
+                self.ended = true;
+                answer.encode()
+            }
+            Poll::Ready(Next::Silence) => {
+                self.ended = true;
+                None
+            }
+        };
+        Poll::Ready(message.map(|message| framing::event(&message)))
+    }
+}
+
+/// An event stream: what its source gives, and comments while that gives nothing.
+pub(super) struct Events {
+    /// An event that is ready before the source is asked.
+    first: Option<Bytes>,
+    source: Box<dyn Source>,
+    peer: Peer,
+    every: Duration,
+    keep_alive: Pin<Box<Sleep>>,
+    ended: bool,
+}
+
 impl Events {
-    pub(super) fn payload(
-        first: Option<Bytes>,
-        outbox: Arc<Outbox>,
-        peer: Peer,
-        every: Duration,
-        held: Held,
-    ) -> Payload {
+    pub(super) fn payload(first: Option<Bytes>, source: Box<dyn Source>, peer: Peer, every: Duration) -> Payload {
         let keep_alive = Box::pin(tokio::time::sleep(every));
-        Payload::Events(Box::new(Self { first, outbox, peer, every, keep_alive, ended: false, _held: held }))
+        Payload::Events(Box::new(Self { first, source, peer, every, keep_alive, ended: false }))
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
@@ -161,25 +193,16 @@ impl Events {
         if self.ended {
             return Poll::Ready(None);
         }
-        let ready = match self.outbox.poll_next(cx) {
-            Poll::Ready(Next::Notice(message)) => Some(framing::event(&message)),
-            Poll::Ready(Next::Answer(answer)) => {
-                self.ended = true;
-                let Some(message) = answer.encode() else { return Poll::Ready(None) };
-                Some(framing::event(&message))
-            }
-            Poll::Ready(Next::Silence) => {
-                self.ended = true;
-                return Poll::Ready(None);
-            }
-            Poll::Pending if self.keep_alive.as_mut().poll(cx).is_pending() => None,
-            Poll::Pending if self.peer.is_gone() => {
-                self.ended = true;
-                return Poll::Ready(None);
-            }
+        let ready = match self.source.poll_event(cx) {
+            Poll::Ready(event) => event,
+            Poll::Pending if self.keep_alive.as_mut().poll(cx).is_pending() => return Poll::Pending,
+            Poll::Pending if self.peer.is_gone() => None,
             Poll::Pending => Some(KEEP_ALIVE),
         };
-        let Some(event) = ready else { return Poll::Pending };
+        let Some(event) = ready else {
+            self.ended = true;
+            return Poll::Ready(None);
+        };
         self.keep_alive.as_mut().reset(Instant::now() + self.every);
         Poll::Ready(Some(event))
     }

@@ -14,6 +14,10 @@ use super::media::{self, Accepted};
 
 /// The path of the one MCP endpoint.
 pub const ENDPOINT: &str = "/mcp";
+/// The path of the one stream of HTTP+SSE, where that is served.
+pub const SSE: &str = "/sse";
+/// The path of messages from clients of HTTP+SSE.
+pub const SSE_MESSAGES: &str = "/sse/message";
 /// The path that says whether the server lives.
 pub const HEALTH: &str = "/healthz";
 
@@ -26,6 +30,8 @@ pub struct Allowed {
     origins: Vec<String>,
     /// Verbs of the endpoint, for `Allow`.
     verbs: &'static str,
+    /// Whether HTTP+SSE is served.
+    sse: bool,
 }
 
 impl Allowed {
@@ -44,7 +50,13 @@ impl Allowed {
             allowed.extend(own);
         }
         allowed.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
-        Self { hosts: allowed, origins: origins.iter().map(|o| o.to_ascii_lowercase()).collect(), verbs }
+        Self { hosts: allowed, origins: origins.iter().map(|o| o.to_ascii_lowercase()).collect(), verbs, sse: false }
+    }
+
+    /// The same, with the two paths of HTTP+SSE if `sse` is set.
+    #[must_use]
+    pub fn with_sse(self, sse: bool) -> Self {
+        Self { sse, ..self }
     }
 
     /// The verbs of the endpoint.
@@ -73,8 +85,12 @@ pub enum Passed {
     Get,
     /// The end of the endpoint's session.
     Delete,
-    /// A browser asks whether a named origin may send.
-    Preflight,
+    /// A stream of HTTP+SSE.
+    SseStream,
+    /// A message of HTTP+SSE.
+    SseMessage,
+    /// A browser asks whether a named origin may send; these verbs it may.
+    Preflight(&'static str),
     /// Whether the server lives.
     Health,
 }
@@ -99,26 +115,33 @@ pub fn judge(parts: &Parts, allowed: &Allowed, message: usize) -> Result<Passed,
     check_host(parts, allowed)?;
     let named = check_origin(&parts.headers, allowed)?;
     check_site(&parts.headers)?;
-    if parts.uri.path() == HEALTH {
-        return match parts.method {
-            Method::GET | Method::HEAD => Ok(Passed::Health),
-            _ => Err(wrong_verb("GET, HEAD")),
-        };
-    }
-    if parts.uri.path() != ENDPOINT {
-        return refuse(StatusCode::NOT_FOUND, "there is nothing at this path: the endpoint is /mcp");
-    }
+    let verbs = match parts.uri.path() {
+        HEALTH => {
+            return match parts.method {
+                Method::GET | Method::HEAD => Ok(Passed::Health),
+                _ => Err(wrong_verb("GET, HEAD")),
+            };
+        }
+        ENDPOINT => allowed.verbs,
+        SSE if allowed.sse => "GET",
+        SSE_MESSAGES if allowed.sse => "POST",
+        _ => return refuse(StatusCode::NOT_FOUND, "there is nothing at this path: the endpoint is /mcp"),
+    };
     if parts.headers.contains_key(header::UPGRADE) {
         return refuse(StatusCode::BAD_REQUEST, "the protocol is not upgraded here");
     }
-    match parts.method {
-        Method::POST => judge_post(&parts.headers, message).map(Passed::Post),
-        Method::GET if !allowed.verbs.contains("GET") => Err(wrong_verb(allowed.verbs)),
-        Method::GET => Ok(Passed::Get),
-        Method::DELETE if !allowed.verbs.contains("DELETE") => Err(wrong_verb(allowed.verbs)),
-        Method::DELETE => Ok(Passed::Delete),
-        Method::OPTIONS if named => Ok(Passed::Preflight),
-        _ => Err(wrong_verb(allowed.verbs)),
+    let is_served = verbs.split(", ").any(|verb| verb == parts.method.as_str());
+    match (parts.uri.path(), &parts.method) {
+        (_, &Method::OPTIONS) if named => Ok(Passed::Preflight(verbs)),
+        _ if !is_served => Err(wrong_verb(verbs)),
+        (SSE, _) => Ok(Passed::SseStream),
+        (SSE_MESSAGES, _) => {
+            check_media(&parts.headers)?;
+            check_size(&parts.headers, message).map(|()| Passed::SseMessage)
+        }
+        (_, &Method::POST) => judge_post(&parts.headers, message).map(Passed::Post),
+        (_, &Method::DELETE) => Ok(Passed::Delete),
+        _ => Ok(Passed::Get),
     }
 }
 
@@ -181,6 +204,15 @@ fn check_site(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 fn judge_post(headers: &HeaderMap, message: usize) -> Result<Accepted, Refusal> {
+    check_media(headers)?;
+    let accepted = media::accepted(headers.get_all(header::ACCEPT).iter().map(|v| v.as_bytes()));
+    if !accepted.json && !accepted.events {
+        return refuse(StatusCode::NOT_ACCEPTABLE, "Accept must allow application/json or text/event-stream");
+    }
+    check_size(headers, message).map(|()| accepted)
+}
+
+fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
     let json = single(headers, &header::CONTENT_TYPE).is_ok_and(|value| value.is_some_and(media::is_json));
     if !json {
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Type must be application/json in UTF-8");
@@ -188,10 +220,10 @@ fn judge_post(headers: &HeaderMap, message: usize) -> Result<Accepted, Refusal> 
     if headers.get_all(header::CONTENT_ENCODING).iter().any(|v| !v.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must not be compressed");
     }
-    let accepted = media::accepted(headers.get_all(header::ACCEPT).iter().map(|v| v.as_bytes()));
-    if !accepted.json && !accepted.events {
-        return refuse(StatusCode::NOT_ACCEPTABLE, "Accept must allow application/json or text/event-stream");
-    }
+    Ok(())
+}
+
+fn check_size(headers: &HeaderMap, message: usize) -> Result<(), Refusal> {
     let expected = headers.get(header::EXPECT).map(|v| v.as_bytes().eq_ignore_ascii_case(b"100-continue"));
     if expected == Some(false) {
         return refuse(StatusCode::EXPECTATION_FAILED, "only 100-continue can be expected");
@@ -200,7 +232,7 @@ fn judge_post(headers: &HeaderMap, message: usize) -> Result<Accepted, Refusal> 
     if length.is_some_and(|length| usize::try_from(length).map_or(true, |length| length > message)) {
         return Err(too_large());
     }
-    Ok(accepted)
+    Ok(())
 }
 
 /// The refusal of a head that could be read in two ways.
@@ -350,6 +382,36 @@ mod tests {
     }
 
     #[test]
+    fn the_paths_of_the_older_transport_are_there_only_where_it_is_served() {
+        let host = ("host", "localhost:7000");
+        let json = ("content-type", "application/json");
+        let foreign = ("origin", "http://evil.example");
+        let table = [
+            ("GET", "/sse", &[host][..], 200),
+            ("GET", "/sse?x", &[host], 200),
+            ("GET", "/sse/", &[host], 404),
+            ("POST", "/sse", &[host, json], 405),
+            ("GET", "/sse/message", &[host], 405),
+            ("DELETE", "/sse/message", &[host], 405),
+            ("POST", "/sse/message?session=x", &[host, json, ("accept", "text/html")], 200),
+            ("POST", "/sse/message", &[host, ("content-type", "text/plain")], 415),
+            ("POST", "/sse/message", &[host, json, ("content-length", "1001")], 413),
+            ("POST", "/sse/message", &[host, json, foreign], 403),
+            ("GET", "/sse", &[host, foreign], 403),
+            ("GET", "/sse", &[("host", "evil.example")], 403),
+        ];
+        for (method, target, headers, expected) in table {
+            let judged = judge(&head(method, target, headers), &allowed().with_sse(true), 1000);
+            assert_eq!(judged.map_or_else(|r| r.status.as_u16(), |_| 200), expected, "{method} {target} {headers:?}");
+        }
+        assert_eq!(status("GET", "/sse", &[host]), 404);
+        assert_eq!(status("POST", "/sse/message?session=x", &[host, json]), 404);
+        let preflight = [host, ("origin", "http://localhost:6274")];
+        let judged = judge(&head("OPTIONS", "/sse", &preflight), &allowed().with_sse(true), 1000);
+        assert_eq!(judged, Ok(Passed::Preflight("GET")));
+    }
+
+    #[test]
     fn the_guard_comes_before_path_and_verb() {
         for (method, target) in
             [("GET", "/healthz"), ("GET", "/"), ("PUT", "/mcp"), ("DELETE", "/mcp"), ("GET", "/mcp")]
@@ -375,7 +437,7 @@ mod tests {
             assert_eq!((refusal.status.as_u16(), refusal.allow), (405, Some(VERBS)), "{verb}");
         }
         let preflight = [("host", "localhost:7000"), ("origin", "http://localhost:6274")];
-        assert_eq!(judge(&head("OPTIONS", "/mcp", &preflight), &allowed(), 1000), Ok(Passed::Preflight));
+        assert_eq!(judge(&head("OPTIONS", "/mcp", &preflight), &allowed(), 1000), Ok(Passed::Preflight(VERBS)));
         let own = [("host", "localhost:7000"), ("origin", "http://localhost:7000")];
         assert_eq!(status("OPTIONS", "/mcp", &own), 405);
     }

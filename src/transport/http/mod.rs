@@ -9,10 +9,15 @@ mod head;
 mod media;
 mod outbox;
 mod post;
+mod reader;
+mod replay;
 mod response;
 mod session;
+mod single;
 mod socket;
+mod sse;
 mod status;
+mod streams;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -33,8 +38,10 @@ use tokio::sync::{Semaphore, watch};
 use self::body::{Answering, Budget, Events, Payload};
 use self::guard::{Allowed, Passed, Refusal};
 use self::post::{Bodiless, Sid};
-use self::session::Sessions;
+use self::replay::Room;
+use self::session::{Places, Sessions};
 use self::socket::{Serving, Socket, Turn};
+use self::sse::Lanes;
 use super::{Engine, STOP_TIME, ServeError};
 use crate::protocol::{Offer, Principal};
 
@@ -64,6 +71,8 @@ pub enum LegacyMode {
 pub struct Options {
     /// How legacy clients are served, if the catalog's offer has them served.
     pub legacy: LegacyMode,
+    /// Whether HTTP+SSE is served beside the endpoint, to the same legacy clients.
+    pub sse: bool,
     /// Values of `Host` beyond the listener's own, exact.
     pub allow_hosts: Vec<String>,
     /// Values of `Origin` beyond the listener's own, exact; only these get cross-origin headers.
@@ -90,6 +99,12 @@ struct Server {
     options: Options,
     allowed: Allowed,
     sessions: Sessions,
+    /// The streams of HTTP+SSE.
+    lanes: Arc<Lanes>,
+    /// Sessions of every transport on this listener.
+    places: Places,
+    /// Room for what can be replayed to clients that lost their connection.
+    replay: Room,
     budget: Budget,
     /// Whether calls are cancelled whatever their era: those of clients that are gone, and of those that go.
     ending: watch::Sender<bool>,
@@ -107,6 +122,7 @@ impl Server {
     fn end_calls(&self) {
         self.ending.send_replace(true);
         self.sessions.end_all();
+        self.lanes.end_all();
     }
 
     fn offer(&self) -> Offer {
@@ -124,10 +140,15 @@ pub async fn serve(
     let unset = SocketAddr::from(([0, 0, 0, 0], 0));
     let address = listener.local_addr().map_err(|source| ServeError::Listen { address: unset, source })?;
     let limits = engine.limits().clone();
-    let verbs = Server::verbs(engine.dispatcher.catalog().offer(), options.legacy);
+    let offer = engine.dispatcher.catalog().offer();
+    let verbs = Server::verbs(offer, options.legacy);
     let server = Arc::new(Server {
-        allowed: Allowed::on_loopback(address, &options.allow_hosts, &options.allow_origins, verbs),
-        sessions: Sessions::new(limits.sessions, limits.session_idle),
+        allowed: Allowed::on_loopback(address, &options.allow_hosts, &options.allow_origins, verbs)
+            .with_sse(options.sse && offer == Offer::Both),
+        sessions: Sessions::new(limits.session_idle),
+        lanes: Arc::default(),
+        places: Places::new(limits.sessions),
+        replay: Room::new(limits.replay),
         budget: Budget::new(limits.bodies),
         ending: watch::Sender::new(false),
         engine,
@@ -169,6 +190,7 @@ pub async fn serve(
     drop(stages);
     server.engine.hub.draining();
     server.sessions.end_streams();
+    server.lanes.end_idle();
     let _ = stage.send(Stage::Draining);
     if tokio::time::timeout(limits.drain, stage.closed()).await.is_err() {
         server.end_calls();
@@ -226,9 +248,17 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serv
     let mut response = match guard::judge(&parts, &server.allowed, server.engine.limits.message) {
         Err(refusal) => refused(&refusal),
         Ok(Passed::Health) => response::json(StatusCode::OK, "\"ok\"".into()),
-        Ok(Passed::Preflight) => preflight(server, &parts),
+        Ok(Passed::Preflight(verbs)) => preflight(verbs, &parts),
         Ok(Passed::Get) => get(server, &parts, serving),
         Ok(Passed::Delete) => delete(server, &parts),
+        Ok(Passed::SseStream) => sse::open(server, &parts, serving),
+        Ok(Passed::SseMessage) => match sse::find(server, &parts) {
+            Err(refused) => close(*refused, serving),
+            Ok(lane) => match body::read(body, &server.engine.limits, &server.budget).await {
+                Ok(body) => sse::deliver(server, &lane, &body),
+                Err(refusal) => refused(&refusal),
+            },
+        },
         Ok(Passed::Post(accepted)) => match body::read(body, &server.engine.limits, &server.budget).await {
             Ok(body) => post::serve(server, &parts, accepted, body, serving.peer()).await,
             Err(refusal) => refused(&refusal),
@@ -258,10 +288,10 @@ fn close(mut response: Response<Payload>, serving: &Serving) -> Response<Payload
     response
 }
 
-fn preflight(server: &Server, parts: &Parts) -> Response<Payload> {
+fn preflight(verbs: &'static str, parts: &Parts) -> Response<Payload> {
     let mut response = response::empty(StatusCode::NO_CONTENT);
     let headers = response.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(server.allowed.verbs()));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(verbs));
     let asked =
         parts.headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let mirrored = asked.split(',').map(str::trim).filter(|name| post::mirrors_argument(name));
@@ -308,17 +338,23 @@ fn get(server: &Server, parts: &Parts, serving: &Serving) -> Response<Payload> {
     if !accepted.events {
         return refuse(StatusCode::NOT_ACCEPTABLE, "Accept must allow text/event-stream");
     }
-    if parts.headers.contains_key("last-event-id") {
-        return refuse(StatusCode::BAD_REQUEST, "this server gave out no event of that id");
-    }
-    match session.open_stream() {
-        None => refuse(StatusCode::CONFLICT, "this session's stream is open already"),
-        Some((outbox, slot)) => {
-            let every = server.engine.limits.keep_alive;
-            response::events(Events::payload(None, outbox, serving.peer(), every, Box::new(slot)))
-        }
-    }
+    let mut resumed = parts.headers.get_all("last-event-id").iter();
+    let reader = match (resumed.next(), resumed.next()) {
+        (None, _) => match session.streams().listen() {
+            Some(reader) => reader,
+            None => return refuse(StatusCode::CONFLICT, "this session's stream is open already"),
+        },
+        (Some(id), None) => match id.to_str().ok().and_then(|id| session.streams().resume(id)) {
+            Some(reader) => reader,
+            None => return refuse(StatusCode::BAD_REQUEST, UNKNOWN_EVENT),
+        },
+        (Some(_), Some(_)) => return refuse(StatusCode::BAD_REQUEST, "Last-Event-ID must stand once"),
+    };
+    response::events(Events::payload(None, Box::new(reader), serving.peer(), server.engine.limits.keep_alive))
 }
+
+const UNKNOWN_EVENT: &str =
+    "no stream of this session can be resumed after this event: open another by GET without Last-Event-ID";
 
 fn delete(server: &Server, parts: &Parts) -> Response<Payload> {
     match live(server, parts, StatusCode::BAD_REQUEST) {

@@ -6,17 +6,21 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Response, StatusCode};
-use tokio::sync::watch;
 
-use super::super::driver::{Answer, Driver, Sink};
-use super::body::{Events, Held, Payload};
+use super::super::driver::{Answer, Driver};
+use super::body::{Events, Held, Payload, Rest};
 use super::media::Accepted;
 use super::outbox::{Next, Outbox};
-use super::session::{LegacySession, Routes, SessionId};
+use super::reader::{First, Reader};
+use super::session::{LegacySession, SessionId};
+use super::single::{CancelAtTheEnd, CancelOnDrop, Single};
 use super::socket::Peer;
+use super::streams::{Streams, Waits};
 use super::{LegacyMode, SESSION_HEADER, Server, response, status};
+use crate::protocol;
 use crate::protocol::admit::{self, Claim};
 use crate::protocol::framing;
 use crate::protocol::headers::{self, Said};
@@ -91,7 +95,7 @@ fn mirror_of(headers: &HeaderMap) -> Mirror {
 }
 
 /// A response that tells a fault before any connection was asked.
-fn told(id: Option<RequestId>, fault: Fault, era: Era) -> Response<Payload> {
+pub(super) fn told(id: Option<RequestId>, fault: Fault, era: Era) -> Response<Payload> {
     let code = status::of(&fault, era);
     response::json(code, Reply { id, result: Err(fault) }.encode())
 }
@@ -130,7 +134,7 @@ pub(super) async fn serve(
         Decoded::One(Err(malformed)) => told(malformed.id, malformed.fault, Era::Legacy),
         Decoded::One(Ok(Message::Request(request))) => post.request(request).await,
         Decoded::One(Ok(Message::Notification(notification))) => post.notification(notification),
-        Decoded::One(Ok(Message::Response(_))) => post.answer_to_us(),
+        Decoded::One(Ok(Message::Response(answer))) => post.answer_to_us(answer),
         Decoded::Batch(elements) => post.batch(elements).await,
     }
 }
@@ -222,27 +226,24 @@ impl Post<'_> {
         if self.server.options.legacy != LegacyMode::Sessions {
             return self.once(connection.one_way(), decoded).await;
         }
-        if !self.server.sessions.has_room() {
+        let Some(place) = self.server.places.take() else {
             return response::busy(id, "there is no room for another session: try again later");
-        }
-        let outbox = Outbox::new();
-        let driver = Driver::new(engine, connection, Routes::default());
-        driver.deliver(decoded, None, Some(Arc::clone(&outbox)));
-        let opened = driver.session_revision().is_some();
-        let server = self.server;
-        let mut answer = self.respond(&outbox, Era::Legacy, Box::new(())).await;
-        if !opened {
-            return answer;
-        }
-        let Ok(sid) = SessionId::random() else {
+        };
+        let (Ok(sid), Ok(tag)) = (SessionId::random(), getrandom::u64()) else {
             tracing::error!("the system gives no randomness for a session id");
             return response::busy(id, "no session can be opened now: try again later");
         };
-        let Ok(value) = hyper::header::HeaderValue::from_str(sid.as_str()) else { return answer };
-        if server.sessions.insert(Principal::LOCAL, sid, LegacySession::new(driver)).is_err() {
-            return response::busy(id, "there is no room for another session: try again later");
+        let streams = Streams::new(tag, self.server.replay.clone());
+        let session = Arc::new(LegacySession::new(Driver::new(engine, connection, streams)));
+        let arrival = session.driver.deliver(decoded, None, Some(self.waits()));
+        let Some(revision) = session.driver.session_revision() else { return self.respond_in(&session, arrival).await };
+        session.streams().agree(revision.rules().polling);
+        let name = HeaderValue::from_str(sid.as_str());
+        self.server.sessions.insert(Principal::LOCAL, sid, Arc::clone(&session), place);
+        let mut answer = self.respond_in(&session, arrival).await;
+        if let Ok(name) = name {
+            answer.headers_mut().insert(SESSION_HEADER, name);
         }
-        answer.headers_mut().insert(SESSION_HEADER, value);
         answer
     }
 
@@ -252,10 +253,27 @@ impl Post<'_> {
         {
             tracing::debug!(%named, %agreed, "the version header differs from the session's revision, which is kept");
         }
-        let outbox = Outbox::new();
-        let arrival = session.driver.deliver(decoded, None, Some(Arc::clone(&outbox)));
-        let held = ForgetOnDrop { session: Arc::clone(session), arrival };
-        self.respond(&outbox, Era::Legacy, Box::new(held)).await
+        let arrival = session.driver.deliver(decoded, None, Some(self.waits()));
+        self.respond_in(session, arrival).await
+    }
+
+    fn waits(&self) -> Waits {
+        Waits { takes_events: self.accepted.events }
+    }
+
+    /// Waits for what comes first in a session: an answer is sent as one body, anything before it opens a stream.
+    async fn respond_in(self, session: &LegacySession, arrival: Arrival) -> Response<Payload> {
+        let reader = Reader::of_post(Arc::clone(session.streams()), arrival);
+        let answer = match reader.first().await {
+            First::Silence => return response::empty(StatusCode::ACCEPTED),
+            First::Answer(answer) if self.accepted.json || code_of(&answer, Era::Legacy) != StatusCode::OK => {
+                return answered(&answer, self.accepted, Era::Legacy);
+            }
+            First::Answer(answer) => Some(answer),
+            First::Stream => None,
+        };
+        let every = self.server.engine.limits.keep_alive;
+        response::events(Events::payload(None, Box::new(reader.into_stream(answer)), self.peer, every))
     }
 
     fn notification(self, notification: Notification) -> Response<Payload> {
@@ -291,19 +309,24 @@ impl Post<'_> {
         }
     }
 
-    /// Nothing is ever asked of a client here, so no response can belong to anything.
-    fn answer_to_us(self) -> Response<Payload> {
+    /// A response belongs to the session that asked, and to nothing else.
+    fn answer_to_us(self, answer: protocol::Response) -> Response<Payload> {
         if let Header::Unknown(text) = &self.header {
             return told(None, admit::unsupported(text, self.offer.supported()), Era::Legacy);
         }
-        match (&self.header, &self.sid) {
-            (Header::Absent | Header::Legacy(_), Sid::Given(sid))
-                if self.server.sessions.get(&Principal::LOCAL, sid).is_none() =>
-            {
-                invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION)
+        let session = match (&self.header, &self.sid) {
+            (Header::Absent | Header::Legacy(_), Sid::Given(sid)) => {
+                match self.server.sessions.get(&Principal::LOCAL, sid) {
+                    None => return invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION),
+                    found => found,
+                }
             }
-            _ => invalid(StatusCode::BAD_REQUEST, None, "this answers no request of this server"),
+            _ => None,
+        };
+        if session.is_some_and(|session| session.driver.deliver_response(answer)) {
+            return response::empty(StatusCode::ACCEPTED);
         }
+        invalid(StatusCode::BAD_REQUEST, None, "this answers no request of this server")
     }
 
     async fn batch(self, elements: Vec<Result<Message, Malformed>>) -> Response<Payload> {
@@ -347,13 +370,13 @@ impl Post<'_> {
             match next {
                 Next::Answer(answer) => return answered(&answer, self.accepted, era),
                 Next::Silence => return response::empty(StatusCode::ACCEPTED),
-                Next::Notice(message) if self.accepted.events => {
+                Next::Message(message) if self.accepted.events => {
                     let every = self.server.engine.limits.keep_alive;
-                    let first = Some(framing::event(&message));
-                    return response::events(Events::payload(first, Arc::clone(outbox), self.peer, every, held));
+                    let rest = Box::new(Rest::new(Arc::clone(outbox), held));
+                    return response::events(Events::payload(Some(framing::event(&message)), rest, self.peer, every));
                 }
                 // A client that takes only JSON does without notices.
-                Next::Notice(_) => {}
+                Next::Message(_) => {}
             }
         }
     }
@@ -363,85 +386,18 @@ const NO_SESSION: &str = "this request belongs to no session: open with initiali
 const UNKNOWN_SESSION: &str = "no such session: open another by initialize without Mcp-Session-Id";
 const MALFORMED_SID: &str = "Mcp-Session-Id must stand once and be visible ASCII";
 
+fn code_of(answer: &Answer, era: Era) -> StatusCode {
+    match answer {
+        Answer::One(Reply { result: Err(fault), .. }) => status::of(fault, era),
+        Answer::Many(replies) if replies.is_empty() => StatusCode::ACCEPTED,
+        Answer::One(_) | Answer::Many(_) => StatusCode::OK,
+    }
+}
+
 fn answered(answer: &Answer, accepted: Accepted, era: Era) -> Response<Payload> {
     let Some(message) = answer.encode() else { return response::empty(StatusCode::ACCEPTED) };
-    let code = match answer {
-        Answer::One(Reply { result: Err(fault), .. }) => status::of(fault, era),
-        Answer::One(_) | Answer::Many(_) => StatusCode::OK,
-    };
+    let code = code_of(answer, era);
     if accepted.json { response::json(code, message) } else { response::one_event(code, framing::event(&message)) }
-}
-
-/// Everything belongs to the one POST.
-struct Single(Arc<Outbox>);
-
-impl Sink for Single {
-    type Route = ();
-    fn open(&self, _: Arrival, (): ()) {}
-    fn answer(&self, _: Arrival, answer: Answer) {
-        self.0.end(Next::Answer(answer));
-    }
-    fn notify(&self, _: Arrival, message: Bytes) {
-        self.0.notify(message);
-    }
-    fn ask(&self, _: Arrival, message: Bytes) {
-        self.0.notify(message);
-    }
-    fn announce(&self, _: Bytes) {}
-    fn detach(&self, _: Arrival) {}
-    fn silence(&self, _: Arrival) {
-        self.0.end(Next::Silence);
-    }
-    fn overrun(&self) {}
-}
-
-/// A modern client that goes away cancels its request (2026-07-28 basic/patterns/cancellation).
-struct CancelOnDrop(Driver<Single>);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
-/// A legacy client without a session that goes away does not, unless the server stops.
-struct CancelAtTheEnd {
-    driver: Driver<Single>,
-    ending: watch::Receiver<bool>,
-}
-
-impl Drop for CancelAtTheEnd {
-    fn drop(&mut self) {
-        if *self.ending.borrow() {
-            self.driver.close();
-            return;
-        }
-        if self.driver.running() == 0 {
-            return;
-        }
-        // Nothing else knows of it any more, and a stop must find it.
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (driver, mut ending) = (self.driver.clone(), self.ending.clone());
-        runtime.spawn(async move {
-            tokio::select! {
-                biased;
-                () = driver.idle() => {}
-                _ = ending.wait_for(|ending| *ending) => driver.close(),
-            }
-        });
-    }
-}
-
-/// A legacy client that goes away does not; only its way to the answer ends.
-struct ForgetOnDrop {
-    session: Arc<LegacySession>,
-    arrival: Arrival,
-}
-
-impl Drop for ForgetOnDrop {
-    fn drop(&mut self) {
-        self.session.driver.sink().forget(self.arrival);
-    }
 }
 
 /// The headers that a browser may send and read, where an origin is named at all.

@@ -1,15 +1,15 @@
 //! Legacy sessions over HTTP: found by principal and id together, never by the id alone.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::super::driver::{Answer, Driver, Sink};
-use super::outbox::{Next, Outbox};
-use crate::protocol::{Arrival, Principal};
+use super::super::driver::Driver;
+use super::streams::Streams;
+use crate::protocol::Principal;
 
 /// The name of a session on the wire: 128 bits from the system, in hex.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,117 +33,70 @@ impl SessionId {
     }
 }
 
-/// Gives each POST its own answers.
-#[derive(Default)]
-pub(super) struct Routes(Mutex<HashMap<Arrival, Arc<Outbox>>>);
-
-impl Routes {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arrival, Arc<Outbox>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end(&self, arrival: Arrival, last: Next) {
-        if let Some(outbox) = self.lock().remove(&arrival) {
-            outbox.end(last);
-        }
-    }
-
-    /// Forgets a POST whose client is gone, or that nothing will answer; its calls go on.
-    pub(super) fn forget(&self, arrival: Arrival) {
-        self.lock().remove(&arrival);
-    }
-
-    fn end_all(&self) {
-        self.lock().drain().for_each(|(_, outbox)| outbox.end(Next::Silence));
-    }
-}
-
-impl Sink for Routes {
-    type Route = Option<Arc<Outbox>>;
-    fn open(&self, arrival: Arrival, outbox: Option<Arc<Outbox>>) {
-        if let Some(outbox) = outbox {
-            self.lock().insert(arrival, outbox);
-        }
-    }
-    fn answer(&self, arrival: Arrival, answer: Answer) {
-        self.end(arrival, Next::Answer(answer));
-    }
-    fn notify(&self, arrival: Arrival, message: Bytes) {
-        if let Some(outbox) = self.lock().get(&arrival) {
-            outbox.notify(message);
-        }
-    }
-    fn ask(&self, arrival: Arrival, message: Bytes) {
-        self.notify(arrival, message);
-    }
-    fn announce(&self, _: Bytes) {}
-    fn detach(&self, _: Arrival) {}
-    fn silence(&self, arrival: Arrival) {
-        self.end(arrival, Next::Silence);
-    }
-    fn overrun(&self) {}
-}
-
 /// One legacy session.
 pub(super) struct LegacySession {
-    pub(super) driver: Driver<Routes>,
-    /// The stand-alone stream, while one is open.
-    stream: Arc<Outbox>,
-    streaming: AtomicBool,
+    pub(super) driver: Driver<Arc<Streams>>,
     /// When it was last found in use, in milliseconds since the table was made.
     used: AtomicU64,
 }
 
 impl LegacySession {
-    pub(super) fn new(driver: Driver<Routes>) -> Self {
-        Self { driver, stream: Outbox::new(), streaming: AtomicBool::new(false), used: AtomicU64::new(0) }
+    pub(super) fn new(driver: Driver<Arc<Streams>>) -> Self {
+        Self { driver, used: AtomicU64::new(0) }
     }
 
-    /// Opens the one stand-alone stream; `None` while another is open (2025-11-25 basic/transports, Listening).
-    pub(super) fn open_stream(self: &Arc<Self>) -> Option<(Arc<Outbox>, StreamSlot)> {
-        let free = self.streaming.compare_exchange(false, true, Ordering::AcqRel, Ordering::Acquire).is_ok();
-        free.then(|| (Arc::clone(&self.stream), StreamSlot(Arc::clone(self))))
+    pub(super) fn streams(&self) -> &Arc<Streams> {
+        self.driver.sink()
     }
 
     fn is_idle(&self) -> bool {
-        !self.streaming.load(Ordering::Acquire) && self.driver.running() == 0
+        !self.streams().is_read() && !self.driver.is_busy()
     }
 
     /// Cancels what runs and ends every stream.
     fn end(&self) {
         self.driver.close();
-        self.driver.sink().end_all();
-        self.stream.end(Next::Silence);
+        self.streams().end_all();
     }
 }
 
-/// The stand-alone stream's place, free again when this is dropped.
-pub(super) struct StreamSlot(Arc<LegacySession>);
+/// How many sessions there may be, whatever transport they are of. Cloning shares it.
+#[derive(Clone)]
+pub(super) struct Places(Arc<Semaphore>);
 
-impl Drop for StreamSlot {
-    fn drop(&mut self) {
-        self.0.streaming.store(false, Ordering::Release);
+/// One session's place, free again when this is dropped.
+pub(super) struct Place {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Places {
+    pub(super) fn new(at_most: usize) -> Self {
+        Self(Arc::new(Semaphore::new(at_most.min(Semaphore::MAX_PERMITS))))
     }
+
+    pub(super) fn take(&self) -> Option<Place> {
+        Arc::clone(&self.0).try_acquire_owned().ok().map(|permit| Place { _permit: permit })
+    }
+}
+
+struct Held {
+    session: Arc<LegacySession>,
+    _place: Place,
 }
 
 /// All legacy sessions of a listener.
 pub(super) struct Sessions {
-    table: Mutex<HashMap<(Principal, SessionId), Arc<LegacySession>>>,
-    at_most: usize,
+    table: Mutex<HashMap<(Principal, SessionId), Held>>,
     idle: Duration,
     since: Instant,
 }
 
-/// There is no room for another session.
-#[derive(Debug)]
-pub(super) struct Full;
-
 impl Sessions {
-    pub(super) fn new(at_most: usize, idle: Duration) -> Self {
-        Self { table: Mutex::default(), at_most, idle, since: Instant::now() }
+    pub(super) fn new(idle: Duration) -> Self {
+        Self { table: Mutex::default(), idle, since: Instant::now() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(Principal, SessionId), Arc<LegacySession>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(Principal, SessionId), Held>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -154,30 +107,21 @@ impl Sessions {
     /// Finds a session and counts this as a use of it.
     pub(super) fn get(&self, principal: &Principal, id: &SessionId) -> Option<Arc<LegacySession>> {
         let table = self.lock();
-        let found = table.get(&(principal.clone(), id.clone()))?;
+        let found = &table.get(&(principal.clone(), id.clone()))?.session;
         // While the table is locked, so that it does not expire in between.
         found.used.store(self.now(), Ordering::Relaxed);
         Some(Arc::clone(found))
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        self.lock().len() < self.at_most
-    }
-
-    pub(super) fn insert(&self, principal: Principal, id: SessionId, session: LegacySession) -> Result<(), Full> {
+    pub(super) fn insert(&self, principal: Principal, id: SessionId, session: Arc<LegacySession>, place: Place) {
         session.used.store(self.now(), Ordering::Relaxed);
-        let mut table = self.lock();
-        if table.len() >= self.at_most {
-            return Err(Full);
-        }
-        table.insert((principal, id), Arc::new(session));
-        Ok(())
+        self.lock().insert((principal, id), Held { session, _place: place });
     }
 
     /// Ends a session for good.
     pub(super) fn remove(&self, principal: &Principal, id: &SessionId) -> bool {
         let removed = self.lock().remove(&(principal.clone(), id.clone()));
-        removed.inspect(|session| session.end()).is_some()
+        removed.inspect(|held| held.session.end()).is_some()
     }
 
     /// Ends the sessions that nobody used for too long.
@@ -190,7 +134,7 @@ impl Sessions {
         let idle = u64::try_from(self.idle.as_millis()).unwrap_or(u64::MAX);
         let is_old = |session: &LegacySession| session.used.load(Ordering::Relaxed) < now.saturating_sub(idle);
         // Judged outside the lock, since a session may be held up by a message of its own.
-        let all: Vec<_> = self.lock().values().cloned().collect();
+        let all: Vec<_> = self.lock().values().map(|held| Arc::clone(&held.session)).collect();
         let mut doubtful = false;
         for session in all {
             if session.is_idle() {
@@ -203,25 +147,29 @@ impl Sessions {
             return;
         }
         // One that was used since was given a new time by that.
-        let expired: Vec<_> =
-            self.lock().extract_if(|_, session| is_old(session)).map(|(_, session)| session).collect();
-        expired.iter().for_each(|session| session.end());
+        let expired: Vec<_> = self.lock().extract_if(|_, held| is_old(&held.session)).map(|(_, held)| held).collect();
+        expired.iter().for_each(|held| held.session.end());
     }
 
     /// Ends the stand-alone streams, which would otherwise hold up a stop; the calls go on.
     pub(super) fn end_streams(&self) {
-        self.lock().values().for_each(|session| session.stream.end(Next::Silence));
+        self.lock().values().for_each(|held| held.session.streams().end_alone());
     }
 
     /// Ends all sessions.
     pub(super) fn end_all(&self) {
-        let all: Vec<_> = self.lock().drain().map(|(_, session)| session).collect();
-        all.iter().for_each(|session| session.end());
+        let all: Vec<_> = self.lock().drain().map(|(_, held)| held).collect();
+        all.iter().for_each(|held| held.session.end());
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use bytes::Bytes;
+
+    use super::super::reader::{First, Reader};
+    use super::super::replay::Room;
+    use super::super::streams::Waits;
     use super::*;
 
     use crate::protocol::invoke::BoxFuture;
@@ -239,26 +187,27 @@ mod tests {
         }
     }
 
-    fn session() -> LegacySession {
+    pub(in super::super) fn session(replay: usize) -> Arc<LegacySession> {
         let parts = CatalogParts::new("test", "1.0.0");
         let catalog = Arc::new(Catalog::build(parts).unwrap());
         let dispatcher = Arc::new(Dispatcher::new(Arc::new(catalog), [0; 32]));
         let engine = Engine::new(dispatcher, Arc::new(Nothing), Limits::default());
         let connection = engine.open(Principal::LOCAL);
-        LegacySession::new(Driver::new(engine, connection, Routes::default()))
+        Arc::new(LegacySession::new(Driver::new(engine, connection, Streams::new(0xfeed, Room::new(replay)))))
     }
 
     #[tokio::test]
     async fn a_post_that_comes_as_its_session_ends_is_not_left_waiting() {
-        let sessions = Sessions::new(1, Duration::from_secs(60));
+        let sessions = Sessions::new(Duration::from_secs(60));
         let id = SessionId::random().unwrap();
-        sessions.insert(Principal::LOCAL, id.clone(), session()).unwrap();
+        sessions.insert(Principal::LOCAL, id.clone(), session(0), Places::new(1).take().unwrap());
         let found = sessions.get(&Principal::LOCAL, &id).unwrap();
         assert!(sessions.remove(&Principal::LOCAL, &id));
-        let outbox = Outbox::new();
         let ping = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
-        found.driver.deliver(Decoded::read(&ping, &JsonLimits::default()), None, Some(Arc::clone(&outbox)));
-        assert!(matches!(outbox.next().await, Next::Silence));
+        let waits = Some(Waits { takes_events: true });
+        let arrival = found.driver.deliver(Decoded::read(&ping, &JsonLimits::default()), None, waits);
+        let reader = Reader::of_post(Arc::clone(found.streams()), arrival);
+        assert!(matches!(reader.first().await, First::Silence));
     }
 
     #[test]
@@ -274,11 +223,11 @@ mod tests {
 
     #[test]
     fn the_idle_time_begins_when_the_last_stream_ends() {
-        let sessions = Sessions::new(10, Duration::from_secs(10));
+        let sessions = Sessions::new(Duration::from_secs(10));
         let id = SessionId::random().unwrap();
-        sessions.insert(Principal::LOCAL, id.clone(), session()).unwrap();
+        sessions.insert(Principal::LOCAL, id.clone(), session(0), Places::new(1).take().unwrap());
         let held = sessions.get(&Principal::LOCAL, &id).unwrap();
-        let (_, slot) = held.open_stream().unwrap();
+        let slot = held.streams().listen().unwrap();
         for now in [9_000, 20_000, 3_600_000] {
             sessions.sweep_at(now);
             assert!(sessions.lock().len() == 1, "{now}");
