@@ -132,6 +132,7 @@ fn tools() -> Vec<ToolParts> {
         },
         tool("twice", "Asks the client twice, one thing after the other."),
         tool("forever", "Asks the client and is never satisfied."),
+        tool("double", "Asks the client two things under one key."),
         tool("again", "Wants to be called again before it answers."),
         ToolParts { input_schema: object(json!({"uri": {"type": "string"}})), ..tool("touch", "Changes a resource.") },
         ToolParts {
@@ -340,6 +341,7 @@ pub(super) fn call(name: &str, invocation: &Invocation, caller: &dyn Caller) -> 
             }
         }
         "forever" => asks(vec![question("name", "form")], Some(json!({"asked": true}))),
+        "double" => asks(vec![question("name", "form"), question("name", "roots")], None),
         "again" => match invocation.state.as_ref().and_then(Value::as_u64).unwrap_or_default() {
             2 => text("the third time".to_owned()),
             times => asks(Vec::new(), Some(json!(times + 1))),
