@@ -200,9 +200,14 @@ impl Claim {
     }
 }
 
+/// Whether params make a modern claim, be it a complete one.
+pub(super) fn claims(params: &Params) -> bool {
+    let members = params.get("_meta").and_then(RawJson::members).unwrap_or_default();
+    members.iter().any(|(key, _)| [CLAIM_VERSION, CLAIM_CAPABILITIES, CLAIM_CLIENT].contains(&&**key))
+}
+
 /// Whether a message may not be part of a batch: it opens a session, or it is modern.
-pub fn stands_alone(message: &Message, offer: Offer) -> bool {
-    let claims = |params: &Params| !matches!(Claim::read(params, offer), Ok(None));
+pub fn stands_alone(message: &Message) -> bool {
     match message {
         Message::Request(Request { method, params, .. }) => &**method == "initialize" || claims(params),
         Message::Notification(Notification { params, .. }) => claims(params),

@@ -1,5 +1,6 @@
 //! One request from its arrival to its one answer: what is kept of it, and how its end is told.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -116,6 +117,11 @@ impl Exchange {
             matches!(self.method, Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead | Method::TasksResult);
         if !may_ask || (ask.requests.is_empty() && ask.state.is_none()) {
             return Answered::Reply(Err(self.defect(dispatcher, "it asks for nothing, or may not ask")));
+        }
+        let keys: BTreeSet<&str> = ask.requests.iter().map(|request| request.key.as_str()).collect();
+        if keys.len() < ask.requests.len() {
+            // One of the answers could not be told from another (2026-07-28 basic/patterns/mrtr).
+            return Answered::Reply(Err(self.defect(dispatcher, "it asks twice under one key")));
         }
         if self.revision.rules().input_required {
             return Answered::Reply(self.ask_modern(ask, dispatcher, now));
