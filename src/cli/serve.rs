@@ -1,7 +1,7 @@
 //! `twodoor serve`: a surface for every client, over stdio, HTTP or both.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 use tokio::sync::watch;
 use twodoor::core::backend::Router;
-use twodoor::core::process;
-use twodoor::protocol::{Catalog, Dispatcher, Limits, Offer, Revision};
+use twodoor::core::{Tasks, process};
+use twodoor::protocol::{Catalog, Dispatcher, Invoke, Limits, Offer, Revision};
 use twodoor::surface::Surface;
 use twodoor::transport::http::{LegacyMode, Options};
-use twodoor::transport::{Engine, ServeError, http, stdio};
+use twodoor::transport::{Engine, Hub, ServeError, http, stdio};
 
 use super::logging::{self, LogFormat};
 use super::signals::Signals;
-use super::{SurfaceFile, exit, show};
+use super::{SurfaceFile, exit, show, state};
 
 /// Serves a surface to legacy and modern clients alike
 #[derive(clap::Args)]
@@ -44,6 +44,9 @@ pub(crate) struct Serve {
     /// An Origin to accept beyond the listener's own; it gets cross-origin headers (repeatable)
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// Where tasks are kept, if a tool has any; by default $XDG_STATE_HOME/twodoor/ and the surface's name
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
     /// Say on standard error what is served as one JSON object
     #[arg(long)]
     json: bool,
@@ -88,7 +91,7 @@ impl Serve {
         if address.is_some() {
             limits.sockets = sockets(limits.sockets);
         }
-        let (engine, mut shown) = match build(&self.surface.path, offer, limits) {
+        let (engine, tasks, mut shown) = match self.build(offer, limits) {
             Ok(built) => built,
             Err(code) => return code,
         };
@@ -106,7 +109,7 @@ impl Serve {
             Options { legacy: self.legacy.into(), allow_hosts: self.allow_host, allow_origins: self.allow_origin };
         let over_stdio = self.stdio || address.is_none();
         shown.json = self.json;
-        let served = runtime.block_on(serve(engine, &shown, address, options, over_stdio));
+        let served = runtime.block_on(serve(engine, tasks, &shown, address, options, over_stdio));
         // A read of standard input may block for ever; it holds nothing that matters now.
         runtime.shutdown_background();
         match served {
@@ -160,27 +163,38 @@ impl Shown {
     }
 }
 
-/// Builds the engine of a surface, and what is said of it.
-fn build(path: &Path, offer: Offer, limits: Limits) -> Result<(Engine, Shown), ExitCode> {
-    let mut loaded = show::load(path)?;
-    loaded.parts.offer = offer;
-    let (name, version) = (loaded.name, loaded.version);
-    let catalog = Catalog::build(loaded.parts).map_err(|_| exit::surface())?;
-    let digest = catalog.digest(Revision::MODERN);
-    let shown = Shown {
-        name,
-        version: version.to_string(),
-        tools: catalog.tools().len(),
-        digest: digest.to_string(),
-        json: false,
-    };
-    let mut key = [0; 32];
-    if getrandom::fill(&mut key).is_err() {
-        show::error("the system gives no randomness", "start again once it does: sealed state needs a secret key");
-        return Err(exit::listen());
+impl Serve {
+    /// Builds the engine of the surface, its tasks if it has any, and what is said of it.
+    fn build(&self, offer: Offer, limits: Limits) -> Result<(Engine, Option<Tasks>, Shown), ExitCode> {
+        let mut loaded = show::load(&self.surface.path)?;
+        loaded.parts.offer = offer;
+        // Over HTTP callers cannot be told apart, so none may list what another made.
+        loaded.parts.task_list = self.http.is_none();
+        let (name, version) = (loaded.name, loaded.version);
+        let catalog = Catalog::build(loaded.parts).map_err(|_| exit::surface())?;
+        let digest = catalog.digest(Revision::MODERN);
+        let shown = Shown {
+            name,
+            version: version.to_string(),
+            tools: catalog.tools().len(),
+            digest: digest.to_string(),
+            json: false,
+        };
+        let mut key = [0; 32];
+        if getrandom::fill(&mut key).is_err() {
+            show::error("the system gives no randomness", "start again once it does: sealed state needs a secret key");
+            return Err(exit::listen());
+        }
+        let hub = Hub::new();
+        let router: Arc<dyn Invoke> = Arc::new(Router::new(loaded.tools));
+        let tasks = match catalog.has_tasks() {
+            true => Some(state::open(self.state.as_deref(), &shown.name, &catalog, Arc::clone(&router), &hub)?),
+            false => None,
+        };
+        let invoke = tasks.clone().map_or(router, |tasks| Arc::new(tasks));
+        let dispatcher = Arc::new(Dispatcher::new(Arc::new(Surface::new(catalog)), key));
+        Ok((Engine::new(dispatcher, invoke, limits).with_hub(hub), tasks, shown))
     }
-    let dispatcher = Arc::new(Dispatcher::new(Arc::new(Surface::new(catalog)), key));
-    Ok((Engine::new(dispatcher, Arc::new(Router::new(loaded.tools)), limits), shown))
 }
 
 /// Descriptors kept for everything that is not a client's socket: programs and their pipes above all.
@@ -207,6 +221,7 @@ fn sockets(wanted: usize) -> usize {
 
 async fn serve(
     engine: Engine,
+    tasks: Option<Tasks>,
     shown: &Shown,
     address: Option<SocketAddr>,
     options: Options,
@@ -221,6 +236,9 @@ async fn serve(
     match process::reap_orphans() {
         Ok(reaping) => drop(tokio::spawn(reaping)),
         Err(error) => tracing::warn!(%error, "orphans are reaped only when their call ends"),
+    }
+    if let Some(tasks) = tasks.clone() {
+        tokio::spawn(tasks.sweep());
     }
     let listener = match address {
         Some(address) => Some(http::listen(address).await?),
@@ -245,6 +263,9 @@ async fn serve(
         served
     };
     let (http, streams) = tokio::join!(over_http, over_streams);
+    if let Some(tasks) = tasks {
+        tasks.stop().await;
+    }
     let _ = process::settle(process::GRACE).await;
     http.and(streams)
 }

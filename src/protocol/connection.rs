@@ -25,12 +25,13 @@ use super::dispatch::{Context, Dispatcher, Step};
 use super::exchange::{Answered, Arrived, Exchange};
 use super::fault::Fault;
 use super::headers::Mirror;
-use super::invoke::{Invocation, Notice, Outcome, Principal};
+use super::invoke::{Invocation, Notice, Operation, Outcome, Principal};
 use super::limits::{BAD_LINES_ANSWERED, BAD_LINES_AT_MOST, BAD_LINES_PER_SECOND, DEADLINE_AT_MOST, Limits};
 use super::log::LogLevel;
 use super::message::{Decoded, Malformed, Message, Notification, Params, Request, RequestId, encode_response};
 use super::revision::{Era, Method, Revision};
 use super::session::Session;
+use super::task::TaskRequest;
 
 /// A point in time, by both clocks: deadlines are monotonic, sealed state expires by the calendar.
 #[derive(Debug, Clone, Copy)]
@@ -455,7 +456,11 @@ impl Connection {
             }
             Ok(Step::Invoke(invocation)) => {
                 let declared = invocation.operation.tool().and_then(|name| invocation.catalog.tool(name.as_str()));
-                let time = declared.and_then(|tool| tool.deadline).unwrap_or(self.deadline).min(DEADLINE_AT_MOST);
+                let time = match invocation.operation {
+                    // It waits for as long as the task runs (2025-11-25 basic/utilities/tasks, Result Retrieval).
+                    Operation::Task(TaskRequest::Result(_)) => DEADLINE_AT_MOST,
+                    _ => declared.and_then(|tool| tool.deadline).unwrap_or(self.deadline).min(DEADLINE_AT_MOST),
+                };
                 let arrived = Arrived {
                     arrival,
                     id,
