@@ -4,31 +4,25 @@
 //! what was returned is on the disk alone, so memory holds no results.
 
 use std::collections::HashMap;
-use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::clock::Clock;
+use super::entry::{ChangeError, Entry, Refusal, Spot, lock};
 use super::record::{Phase, Record};
 use super::{Audience, blocking, run};
-use crate::core::backend::incident;
 use crate::core::store::{Store, StoreError, Unreadable, WriteError};
 use crate::protocol::invoke::TaskWish;
 use crate::protocol::limits::TaskLimits;
-use crate::protocol::{Catalog, Content, Fault, Invocation, Invoke, Outcome, Principal, TaskId, TaskView, digest};
+use crate::protocol::{Catalog, Fault, Invocation, Invoke, Principal, TaskId, digest};
 
 /// What a task ends with whose process is not there any more.
 const RESTARTED: &str = "the server was restarted while this task ran, which ended it: call the tool again";
 const STOPPED: &str = "the server was stopped while this task ran, which ended it: call the tool again";
 const CHANGED: &str =
     "the server was restarted with another definition of this tool while the task waited: call it anew";
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whatever is replaced under a lock here is replaced whole.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Under which name a task is kept: a stranger's id names another file, which is not there.
 fn file_name(principal: &Principal, id: &TaskId) -> String {
@@ -64,126 +58,6 @@ pub(super) fn adopt(name: &str, bytes: &[u8], catalog: &Catalog, now: u64) -> Re
     record.end(Phase::fault(&Fault::Failed(text.to_owned())));
     record.updated_ms = now;
     Ok(Some(record.write()))
-}
-
-/// Why a task was not changed.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ChangeError {
-    #[error("the task takes {0} bytes")]
-    TooLarge(usize),
-    #[error(transparent)]
-    Write(#[from] WriteError),
-}
-
-/// Why what was asked for is not done.
-#[derive(Debug)]
-pub(super) enum Refusal {
-    /// It cannot be; why, for whoever asked.
-    Cannot(String),
-    /// A defect of ours, by its number.
-    Defect(u64),
-}
-
-impl Refusal {
-    pub(super) fn defect(problem: &str) -> Self {
-        Self::Defect(incident(problem))
-    }
-}
-
-impl From<Refusal> for Outcome {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Cannot(text) => Self::Failed(Content::text(text)),
-            Refusal::Defect(incident) => Self::Defect { incident },
-        }
-    }
-}
-
-/// Where a task is.
-pub(super) enum Spot {
-    Here(Arc<Entry>),
-    /// Another living process has it.
-    Elsewhere(Box<Record>),
-}
-
-/// One task of this process.
-pub(super) struct Entry {
-    name: String,
-    pub(super) principal: Principal,
-    /// Its place in a list.
-    pub(super) sequence: usize,
-    expires_ms: u64,
-    /// As it is on the disk, without what it returned; its message may be newer.
-    now: Mutex<Arc<Record>>,
-    /// Held while it changes.
-    changing: Mutex<()>,
-    /// The call as it was made, for as long as it has not ended.
-    invocation: Mutex<Option<Invocation>>,
-    bytes: AtomicU64,
-    /// Whether it may be seen: not before it is on the disk, and not after it was deleted.
-    visible: AtomicBool,
-    stop: watch::Sender<bool>,
-    changes: watch::Sender<u64>,
-    told_ms: AtomicU64,
-}
-
-impl Entry {
-    fn new(name: String, principal: Principal, sequence: usize, record: Record, bytes: usize) -> Self {
-        Self {
-            name,
-            principal,
-            sequence,
-            expires_ms: record.expires_ms(),
-            now: Mutex::new(Arc::new(record.slim())),
-            changing: Mutex::new(()),
-            invocation: Mutex::new(None),
-            bytes: AtomicU64::new(u64::try_from(bytes).unwrap_or(u64::MAX)),
-            visible: AtomicBool::new(true),
-            stop: watch::Sender::new(false),
-            changes: watch::Sender::new(0),
-            told_ms: AtomicU64::new(0),
-        }
-    }
-
-    pub(super) fn now(&self) -> Arc<Record> {
-        Arc::clone(&lock(&self.now))
-    }
-
-    pub(super) fn view(&self) -> Result<TaskView, Refusal> {
-        self.now().view().map_err(|problem| Refusal::defect(&format!("a task cannot be shown: {problem}")))
-    }
-
-    /// Tells whoever carries it out to end.
-    pub(super) fn stop(&self) {
-        self.stop.send_replace(true);
-    }
-
-    /// Ends once it was told to end.
-    pub(super) fn stopped(&self) -> impl Future<Output = ()> + use<> {
-        let mut stop = self.stop.subscribe();
-        async move {
-            // The sender lives as long as the entry; without either there is nothing to go on for.
-            let _ = stop.wait_for(|stop| *stop).await;
-        }
-    }
-
-    /// Ends at its next change from now on.
-    pub(super) fn changed(&self) -> impl Future<Output = ()> + use<> {
-        let mut changes = self.changes.subscribe();
-        async move {
-            let _ = changes.changed().await;
-        }
-    }
-
-    /// The call to go on with; for a task of an earlier process, by the catalog that `now` came with.
-    pub(super) fn invocation(&self, now: &Invocation) -> Option<Invocation> {
-        let made = lock(&self.invocation).clone();
-        made.or_else(|| self.now().invocation(&now.catalog, &self.principal, now.revision))
-    }
-
-    fn is_visible(&self, now: u64) -> bool {
-        self.visible.load(Ordering::Acquire) && now < self.expires_ms
-    }
 }
 
 #[derive(Default)]

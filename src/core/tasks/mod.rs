@@ -6,6 +6,7 @@
 //! calls: wraps an [`Invoke`] and is one. Used by the command line, and by whoever embeds the engine.
 
 mod clock;
+mod entry;
 mod keeper;
 mod kept;
 mod record;
@@ -18,7 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::clock::Clock;
-use self::keeper::{ChangeError, Entry, Keeper, Refusal, Spot};
+use self::entry::{ChangeError, Entry, Refusal, Spot};
+use self::keeper::Keeper;
 use self::record::{Phase, Record, Taken};
 use super::backend::defect;
 use super::store::{Store, StoreError};

@@ -9,7 +9,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::blocking;
-use super::keeper::{Entry, Keeper};
+use super::entry::{ChangeError, Entry};
+use super::keeper::Keeper;
 use super::record::{Again, Parked, Phase};
 use crate::core::backend::{defect, incident};
 use crate::core::outgoing::Outgoing;
@@ -193,10 +194,10 @@ async fn park(
             Some((Err(text), _)) => return Err(Phase::failed(text)),
             Some((Ok(Parked::Waits), Ok(_))) => return Ok(None),
             Some((Ok(Parked::Again(again)), Ok(_))) => return Ok(Some(again)),
-            Some((Ok(_), Err(super::keeper::ChangeError::TooLarge(bytes)))) => {
+            Some((Ok(_), Err(ChangeError::TooLarge(bytes)))) => {
                 return Err(Phase::failed(format!("what the tool asks is too large to be kept ({bytes} bytes)")));
             }
-            Some((Ok(_), Err(super::keeper::ChangeError::Write(error)))) => {
+            Some((Ok(_), Err(ChangeError::Write(error)))) => {
                 tracing::warn!(%error, "a task's questions cannot be stored yet");
                 if keeper.is_distrusted() {
                     return Err(Phase::failed("the server cannot store the questions of this task"));
