@@ -11,6 +11,7 @@ mod reload;
 mod serve;
 mod show;
 mod signals;
+mod state;
 mod talk;
 
 use std::path::PathBuf;
@@ -34,6 +35,10 @@ pub(crate) mod exit {
     pub(crate) fn surface() -> ExitCode {
         ExitCode::from(3)
     }
+    /// The state folder is refused.
+    pub(crate) fn state() -> ExitCode {
+        ExitCode::from(4)
+    }
     /// An address cannot be listened on.
     pub(crate) fn listen() -> ExitCode {
         ExitCode::from(5)
@@ -52,7 +57,7 @@ const DEFAULT_SURFACE: &str = "surface.yaml";
         surface: hello\n  version: 1.0.0\n  tools:\n    greet:\n      description: Says hello to somebody.\n      read_only: true\n      \
         args:\n        name: { type: string, required: true }\n      run: [echo, \"hello {name}\"]\n\n\
         Then: twodoor check hello.yaml, twodoor call greet name=you --surface hello.yaml, twodoor serve hello.yaml.\n\n\
-        Exit codes: 0 done, 1 different or failed, 2 wrong usage or cannot tell, 3 surface refused, 5 cannot listen.\n\
+        Exit codes: 0 done, 1 different or failed, 2 wrong usage or cannot tell, 3 surface refused, 4 state refused, 5 cannot listen.\n\
         Logs go to standard error; TWODOOR_LOG sets what is logged (error, warn, info, debug, or a filter)."
 )]
 struct Arguments {

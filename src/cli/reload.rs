@@ -21,6 +21,7 @@ use twodoor::transport::Hub;
 use super::logging::Voice;
 use super::show;
 use super::signals::Signals;
+use super::state::State;
 
 /// How long nothing must happen to the files before they are read: an editor writes more than once.
 const QUIET: Duration = Duration::from_millis(100);
@@ -35,9 +36,10 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// Reads, checks, holds against the lock and builds.
-    pub(crate) fn read(path: &Path, offer: Offer) -> Result<Self, Problems> {
+    pub(crate) fn read(path: &Path, offer: Offer, task_list: bool) -> Result<Self, Problems> {
         let mut loaded = Surface::load(path)?;
         loaded.parts.offer = offer;
+        loaded.parts.task_list = task_list;
         // That it can be built was checked: its problems would be those of the surface.
         let catalog = Catalog::build(loaded.parts.clone()).map_err(|_| loaded.warnings.clone())?;
         lock::check(path, &catalog)?;
@@ -159,6 +161,8 @@ enum Cause {
 pub(crate) struct Reload {
     pub(crate) path: PathBuf,
     pub(crate) offer: Offer,
+    pub(crate) task_list: bool,
+    pub(crate) state: Arc<State>,
     pub(crate) surface: Arc<Surface>,
     pub(crate) hub: Hub,
     pub(crate) watching: Watching,
@@ -205,7 +209,7 @@ impl Reload {
     }
 
     fn read(&mut self, cause: Cause) {
-        match Ready::read(&self.path, self.offer) {
+        match Ready::read(&self.path, self.offer, self.task_list) {
             Err(problems) => self.refuse(&problems, cause),
             Ok(ready) if ready.loaded == self.loaded => {
                 let mended = self.said.take().is_some();
@@ -218,6 +222,12 @@ impl Reload {
     }
 
     fn publish(&mut self, ready: Ready) {
+        // Its first task may be called as soon as it is published.
+        if let Err((problem, remedy)) = self.state.open_for(&ready.catalog) {
+            self.say("refused", json!({ "problem": problem }), &format!(" stays in force: {problem}: {remedy}"));
+            return;
+        }
+        self.state.sweep();
         self.said = None;
         self.shown = Shown::of(&ready);
         let Ready { loaded, catalog } = ready;

@@ -81,8 +81,13 @@ impl Invoke for ByCatalog {
 
 /// Logs a defect of ours under a new number.
 pub(super) fn defect(problem: &str) -> Outcome {
+    Outcome::Defect { incident: incident(problem) }
+}
+
+/// Logs a defect of ours; gives the number under which the log has it.
+pub(super) fn incident(problem: &str) -> u64 {
     // Without randomness the number is 0: the log line still stands beside the answer in time.
     let incident = getrandom::u64().unwrap_or(0);
     tracing::error!(incident = format!("{incident:016x}"), "{problem}");
-    Outcome::Defect { incident }
+    incident
 }

@@ -9,5 +9,8 @@ pub mod backend;
 pub mod command;
 pub mod outgoing;
 pub mod process;
+pub mod store;
+pub mod tasks;
 
 pub use backend::{ByCatalog, Router};
+pub use tasks::Tasks;

@@ -42,7 +42,7 @@ impl ClientCapabilities {
     /// Reads a capabilities object (2026-07-28 client/elicitation, client/sampling, client/roots).
     ///
     /// An empty `elicitation` means the form mode; a mode named alone excludes the other.
-    pub(super) fn read(declared: &RawJson) -> Self {
+    pub fn read(declared: &RawJson) -> Self {
         let within = |raw: Option<RawJson>| raw.and_then(|raw| raw.members()).unwrap_or_default();
         let object = |members: &[(Box<str>, RawJson)], name: &str| {
             members.iter().find(|(key, raw)| &**key == name && raw.kind() == Kind::Object).map(|(_, raw)| raw.clone())

@@ -180,6 +180,9 @@ impl Exchange {
     pub(super) fn overdue(&self) -> Result<Bytes, Fault> {
         let seconds = self.time.as_secs_f64();
         let name = self.invocation.operation.name();
+        if matches!(self.invocation.operation, Operation::Task(_)) {
+            return self.failed(&Content::text(format!("the task has not ended within {seconds} s: ask again")));
+        }
         self.failed(&Content::text(format!(
             "the {name} did not end within {seconds} s and was stopped: narrow what it has to do, then try again"
         )))

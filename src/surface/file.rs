@@ -12,6 +12,7 @@ use super::lint::{backend, braces, cap, duration, env_name, exit_code, missing_k
 use super::problem::Findings;
 use super::source::{At, Span};
 use super::tree::{Entry, Node, Value};
+use crate::protocol::TaskSupport;
 
 /// Keys of a surface file.
 const FILE_KEYS: &[&str] = &["surface", "version", "title", "instructions", "root", "digest_key", "ttl", "tools"];
@@ -30,6 +31,7 @@ const TOOL_KEYS: &[&str] = &[
     "open_world",
     "meta",
     "divergent",
+    "task",
     "run",
     "cwd",
     "env",
@@ -71,6 +73,7 @@ pub(crate) struct ToolEntry<'t> {
     pub(crate) open_world: Option<At<bool>>,
     pub(crate) meta: Option<&'t Entry>,
     pub(crate) divergent: bool,
+    pub(crate) task: TaskSupport,
     /// Empty if there is none, or none that can be read.
     pub(crate) run: Vec<ElementEntry>,
     pub(crate) cwd: Option<At<String>>,
@@ -183,6 +186,15 @@ fn read_tool<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<ToolEntry<
             is_map
         }),
         divergent: fields.flag("divergent", findings).is_some_and(|flag| flag.value),
+        task: fields.text("task", findings).map_or(TaskSupport::Forbidden, |said| match said.value.as_str() {
+            "forbidden" => TaskSupport::Forbidden,
+            "optional" => TaskSupport::Optional,
+            "required" => TaskSupport::Required,
+            _ => {
+                value_kind::one_of("task", &said, &["forbidden", "optional", "required"], findings);
+                TaskSupport::Forbidden
+            }
+        }),
         run: fields.get("run").map(|entry| read_run(entry, findings)).unwrap_or_default(),
         cwd: fields.text("cwd", findings),
         env: fields.get("env").map(|entry| env_name::read(entry, findings)).unwrap_or_default(),

@@ -118,6 +118,7 @@ fn tool_parts(tool: &ToolEntry<'_>) -> ToolParts {
     parts.annotations = annotations(tool);
     parts.meta = tool.meta.map(|entry| entry.node.to_json());
     parts.divergent = tool.divergent;
+    parts.task = tool.task;
     parts.deadline = tool.timeout;
     parts
 }
