@@ -143,20 +143,21 @@ struct Shown {
     name: String,
     version: String,
     tools: usize,
+    declared: String,
     digest: String,
     json: bool,
 }
 
 impl Shown {
     fn line(&self, bound: Option<SocketAddr>) -> String {
-        let Self { name, version, tools, digest, json } = self;
+        let Self { name, version, tools, declared, digest, json } = self;
         let url = bound.map(|bound| format!("http://{bound}/mcp"));
         if *json {
             let line = json!({ "surface": name, "version": version, "tools": tools, "digest": digest, "url": url });
             return format!("{line}\n");
         }
         let listening = url.map(|url| format!("listening on {url}\n")).unwrap_or_default();
-        format!("{name} {version}, {}, {digest}\n{listening}", show::count(*tools, "tool"))
+        format!("{name} {version}, {declared}, {digest}\n{listening}")
     }
 }
 
@@ -165,12 +166,14 @@ fn build(path: &Path, offer: Offer, limits: Limits) -> Result<(Engine, Shown), E
     let mut loaded = show::load(path)?;
     loaded.parts.offer = offer;
     let (name, version) = (loaded.name, loaded.version);
+    let declared = show::declared(&loaded.parts);
     let catalog = Catalog::build(loaded.parts).map_err(|_| exit::surface())?;
     let digest = catalog.digest(Revision::MODERN);
     let shown = Shown {
         name,
         version: version.to_string(),
         tools: catalog.tools().len(),
+        declared,
         digest: digest.to_string(),
         json: false,
     };
@@ -180,7 +183,9 @@ fn build(path: &Path, offer: Offer, limits: Limits) -> Result<(Engine, Shown), E
         return Err(exit::listen());
     }
     let dispatcher = Arc::new(Dispatcher::new(Arc::new(Surface::new(catalog)), key));
-    Ok((Engine::new(dispatcher, Arc::new(Router::new(loaded.tools)), limits), shown))
+    let router =
+        Router::new(loaded.tools).with_resources(loaded.resources, loaded.templates).with_prompts(loaded.prompts);
+    Ok((Engine::new(dispatcher, Arc::new(router), limits), shown))
 }
 
 /// Descriptors kept for everything that is not a client's socket: programs and their pipes above all.

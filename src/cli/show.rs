@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+use twodoor::protocol::CatalogParts;
 use twodoor::protocol::json::{is_invisible, visible};
 use twodoor::surface::{LoadedSurface, Problems, Surface, render};
 
@@ -76,6 +77,18 @@ pub(crate) async fn with_progress<T>(doing: &str, work: impl Future<Output = T>)
             }
         }
     }
+}
+
+/// How much of everything a surface declares.
+pub(crate) fn declared(parts: &CatalogParts) -> String {
+    let counted = [
+        (parts.tools.len(), "tool"),
+        (parts.resources.len(), "resource"),
+        (parts.templates.len(), "template"),
+        (parts.prompts.len(), "prompt"),
+    ];
+    let some: Vec<String> = counted.iter().filter(|(n, _)| *n > 0).map(|(n, thing)| count(*n, thing)).collect();
+    some.join(", ")
 }
 
 /// A number of things.

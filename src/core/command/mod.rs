@@ -6,7 +6,6 @@
 //! a dry run.
 
 pub mod argv;
-pub mod confine;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -14,11 +13,11 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use super::backend::defect;
+use super::confine::{self, PathRefusal, Root};
 use super::process::{self, Ended, Environment, Exit, Launch, Program, SpawnError};
 use crate::protocol::{Arguments, Caller, Content, Outcome};
 use crate::surface::declaration::{Argument, ArgumentKind, Element, Output, Piece, Run};
 use argv::{ArgvRefusal, Value, Values};
-use confine::{PathRefusal, Root};
 use report::Reporter;
 
 /// A command that carries out one tool.
@@ -132,17 +131,30 @@ impl CommandTool {
             Ok(prepared) => prepared,
             Err(refusal) => return self.refused(&refusal),
         };
+        match self.execute(prepared, caller).await {
+            Ok(run) => self.report(&run),
+            Err(outcome) => outcome,
+        }
+    }
+
+    /// Runs what was prepared; an outcome if it did not come to an end of its own.
+    pub(super) async fn execute(&self, prepared: Prepared, caller: &dyn Caller) -> Result<process::Run, Outcome> {
         if caller.is_gone() {
-            return stopped();
+            return Err(stopped());
         }
         match process::run(prepared.launch, caller.gone()).await {
-            Err(why) => self.refused(&self.not_started(why)),
-            Ok(Ended::Stopped) => stopped(),
-            Ok(Ended::Itself(run)) => match (run.exit, self.run.output) {
-                (Exit::Code(code), Output::Text) if self.run.exit_codes.contains(&code) => self.reporter.text(&run),
-                (Exit::Code(code), Output::Json) if self.run.exit_codes.contains(&code) => self.reporter.json(&run),
-                _ => self.reporter.failed(&run),
-            },
+            Err(why) => Err(self.refused(&self.not_started(why))),
+            Ok(Ended::Stopped) => Err(stopped()),
+            Ok(Ended::Itself(run)) => Ok(run),
+        }
+    }
+
+    /// What is told of a run.
+    pub(super) fn report(&self, run: &process::Run) -> Outcome {
+        match (run.exit, self.run.output) {
+            (Exit::Code(code), Output::Text) if self.run.exit_codes.contains(&code) => self.reporter.text(run),
+            (Exit::Code(code), Output::Json) if self.run.exit_codes.contains(&code) => self.reporter.json(run),
+            _ => self.reporter.failed(run),
         }
     }
 
@@ -158,7 +170,8 @@ impl CommandTool {
         Refusal::Start { program: self.reporter.program.clone(), why }
     }
 
-    fn refused(&self, refusal: &Refusal) -> Outcome {
+    /// What is told of a call that was not started.
+    pub(super) fn refused(&self, refusal: &Refusal) -> Outcome {
         match refusal {
             Refusal::Declaration(_) | Refusal::Argv(ArgvRefusal::Undeclared(_)) => {
                 return defect(&format!("tool {}: {refusal}", self.name));
