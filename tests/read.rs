@@ -330,14 +330,20 @@ async fn what_is_no_plain_file_any_more_is_never_waited_for() {
         ("empty", "text/plain "),
         ("binary", "application/octet-stream 3 bytes"),
         ("nul", "application/octet-stream 3 bytes"),
-        ("large", "failed: it has 1025 bytes, more than the 1024 that are read: the operator can raise its `cap`"),
+        (
+            "large",
+            "failed: the file has 1025 bytes, more than the 1024 that are read: the operator can raise its `cap`",
+        ),
     ] {
         assert_eq!(served.told(&format!("s:///{name}")).await, told, "{name}");
     }
     assert!(served.told("s:///exact").await.ends_with('x'));
     let closed = served.told("s:///closed").await;
     // Whoever runs as the superuser is let in.
-    assert!(closed == "text/plain x" || closed.starts_with("failed: it cannot be read by this server"), "{closed}");
+    assert!(
+        closed == "text/plain x" || closed.starts_with("failed: the file cannot be read by this server"),
+        "{closed}"
+    );
     fs::remove_dir_all(&inside).unwrap();
     for name in names {
         let told = served.told(&format!("s:///{name}")).await;

@@ -7,19 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use twodoor::core::backend::{Backend, Router};
-use twodoor::core::process;
-use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
-use twodoor::protocol::{
-    Arguments, Caller, Catalog, ClientCapabilities, Content, Invocation, Invoke as _, Limits, Notice, Operation,
-    Outcome, Principal, RawJson, Revision, Tool, ToolParts, schema,
-};
+use twodoor::protocol::{Arguments, Catalog, Content, Limits, Operation, Outcome, RawJson, Tool, ToolParts, schema};
 
-use twodoor::surface::did_you_mean;
-
-use super::logging::{self, LogFormat};
-use super::signals::Signals;
-use super::{exit, show};
+use super::{carry, exit, show};
 
 /// Calls one tool of a surface, or shows what the call would run
 #[derive(clap::Args)]
@@ -59,7 +50,7 @@ impl Call {
         let Some(parts) = loaded.parts.tools.iter().find(|tool| tool.name == self.tool).cloned() else {
             show::error(
                 &format!("the surface has no tool {:?}", self.tool),
-                &meant(&self.tool, &names, "its tools are"),
+                &show::meant(&self.tool, &names, "its tools are"),
             );
             return exit::usage();
         };
@@ -75,7 +66,11 @@ impl Call {
         if let Some(refused) = misfit(&catalog, &self.tool, &arguments) {
             return refused;
         }
-        if self.dry_run { self.show(&router, &arguments) } else { self.carry_out(router, Arc::new(catalog), arguments) }
+        if self.dry_run {
+            self.show(&router, &arguments)
+        } else {
+            self.carry_out(&router, &Arc::new(catalog), arguments)
+        }
     }
 
     fn read_arguments(&self, tool: &ToolParts) -> Result<Arguments, (String, String)> {
@@ -129,35 +124,12 @@ impl Call {
         ExitCode::SUCCESS
     }
 
-    fn carry_out(&self, router: Router, catalog: Arc<Catalog>, arguments: Arguments) -> ExitCode {
-        let _logging = logging::start(LogFormat::Text);
-        let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().enable_all().build() else {
-            return exit::usage();
-        };
+    fn carry_out(&self, router: &Router, catalog: &Arc<Catalog>, arguments: Arguments) -> ExitCode {
         let Some(tool) = catalog.tool(&self.tool) else { return exit::usage() };
         let deadline = tool.deadline.unwrap_or(Limits::default().deadline);
-        let invocation = Invocation {
-            catalog: Arc::clone(&catalog),
-            operation: Operation::Call { tool: tool.name.clone(), arguments, task: None },
-            answers: Vec::new(),
-            state: None,
-            principal: Principal::LOCAL,
-            revision: Revision::MODERN,
-            client: ClientCapabilities::default(),
-        };
-        let outcome = runtime.block_on(async {
-            let _ = process::become_subreaper();
-            let mut signals = Signals::catch();
-            let running = router.invoke(invocation, Arc::new(Nobody));
-            tokio::select! {
-                outcome = show::with_progress("running", running) => Some(outcome),
-                () = tokio::time::sleep(deadline) => None,
-                () = signals.next() => None,
-            }
-        });
-        runtime.block_on(process::settle(process::GRACE));
-        match outcome {
-            Some(Outcome::Complete(content)) => match unfit(tool, &content) {
+        let operation = Operation::Call { tool: tool.name.clone(), arguments, task: None };
+        match carry::out(router, catalog, operation, deadline) {
+            Ok(Some(Outcome::Complete(content))) => match unfit(tool, &content) {
                 None => self.print(&content, ExitCode::SUCCESS),
                 Some(problem) => {
                     show::error(
@@ -167,33 +139,9 @@ impl Call {
                     exit::differs()
                 }
             },
-            Some(Outcome::Failed(content)) => self.print(&content, exit::differs()),
-            Some(
-                Outcome::Prompted(_)
-                | Outcome::Read(_)
-                | Outcome::Completed(_)
-                | Outcome::Task(_)
-                | Outcome::NotFound
-                | Outcome::Refused(_),
-            ) => {
-                show::error("the tool's backend gave an answer of another kind", "this is a defect of twodoor");
-                exit::differs()
-            }
-            Some(Outcome::InputRequired(_)) => {
-                show::error("the tool asks its client something", "call it through a client that can answer");
-                exit::differs()
-            }
-            Some(Outcome::Defect { incident }) => {
-                show::error(&format!("a defect of twodoor, incident {incident:016x}"), "the log above has the cause");
-                exit::differs()
-            }
-            None => {
-                show::error(
-                    "the call was stopped: it took too long or was interrupted",
-                    "narrow it, or raise the tool's timeout",
-                );
-                exit::differs()
-            }
+            Ok(Some(Outcome::Failed(content))) => self.print(&content, exit::differs()),
+            Ok(outcome) => carry::failed(outcome),
+            Err(code) => code,
         }
     }
 
@@ -222,7 +170,7 @@ fn read_pair(pair: &str, tool: &ToolParts) -> Result<(String, Value), (String, S
     let properties = tool.input_schema.get("properties").and_then(|p| p.as_object()).unwrap_or_default();
     let Some((_, property)) = properties.iter().find(|(name, _)| name == key) else {
         let names: Vec<String> = properties.iter().map(|(name, _)| name.clone()).collect();
-        return Err((format!("{} has no argument {key:?}", tool.name), meant(key, &names, "its arguments are")));
+        return Err((format!("{} has no argument {key:?}", tool.name), show::meant(key, &names, "its arguments are")));
     };
     let value = match property.get("type").and_then(|t| t.as_str()) {
         Some("string") => Value::String(text.to_owned()),
@@ -260,26 +208,4 @@ fn misfit(catalog: &Catalog, tool: &str, arguments: &Arguments) -> Option<ExitCo
         "correct them and call again",
     );
     Some(exit::usage())
-}
-
-/// The name that was probably meant, else all of them.
-fn meant(typed: &str, names: &[String], all: &str) -> String {
-    match did_you_mean(typed, names.iter().map(String::as_str)) {
-        Some(name) => format!("did you mean {name}?"),
-        None if names.is_empty() => "it takes none".to_owned(),
-        None => format!("{all} {}", names.join(", ")),
-    }
-}
-
-/// The shell hears no notices.
-struct Nobody;
-
-impl Caller for Nobody {
-    fn notify(&self, _: Notice) {}
-    fn is_gone(&self) -> bool {
-        false
-    }
-    fn gone(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::pending())
-    }
 }

@@ -1,11 +1,13 @@
 //! The command line: one file a subcommand, each of which builds what it needs and maps results to exit codes.
 
 mod call;
+mod carry;
 mod check;
 mod completions;
 mod digest;
 mod logging;
 mod probe;
+mod read;
 mod serve;
 mod show;
 mod signals;
@@ -62,6 +64,8 @@ enum Command {
     Serve(serve::Serve),
     Check(check::Check),
     Call(call::Call),
+    Read(read::Read),
+    Prompt(read::Prompt),
     Digest(digest::Digest),
     Probe(probe::Probe),
     Completions(completions::Completions),
@@ -81,6 +85,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Check(check) => check.run(),
         Command::Call(call) => call.run(),
+        Command::Read(read) => read.run(),
+        Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
         Command::Probe(probe) => probe.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use twodoor::protocol::CatalogParts;
 use twodoor::protocol::json::{is_invisible, visible};
-use twodoor::surface::{LoadedSurface, Problems, Surface, render};
+use twodoor::surface::{LoadedSurface, Problems, Surface, did_you_mean, render};
 
 /// Writes to standard output. A reader that has gone away is not an error; a write that is lost otherwise ends us with 1.
 pub(crate) fn out(text: &str) {
@@ -76,6 +76,15 @@ pub(crate) async fn with_progress<T>(doing: &str, work: impl Future<Output = T>)
                 }
             }
         }
+    }
+}
+
+/// The name that was probably meant, else all of them.
+pub(crate) fn meant(typed: &str, names: &[String], all: &str) -> String {
+    match did_you_mean(typed, names.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean {name}?"),
+        None if names.is_empty() => "it takes none".to_owned(),
+        None => format!("{all} {}", names.join(", ")),
     }
 }
 

@@ -376,6 +376,38 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_is_swapped_in_meanwhile_leads_nowhere() {
+        use std::io::Read as _;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let base = folder("swapped");
+        let inside = base.0.join("root");
+        let root = Root::open(&inside).unwrap();
+        fs::create_dir(inside.join("real")).unwrap();
+        fs::write(inside.join("real/key"), "ours").unwrap();
+        symlink("../root-secret", inside.join("link")).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // The names change places, so that `swap` is now the folder, now the link out.
+                while !done.load(Ordering::Relaxed) {
+                    for name in ["real", "link"] {
+                        fs::rename(inside.join(name), inside.join("swap")).unwrap();
+                        fs::rename(inside.join("swap"), inside.join(name)).unwrap();
+                    }
+                }
+            });
+            for _ in 0..5000 {
+                if let Ok(Some(mut file)) = root.open_file("swap/key") {
+                    let mut content = String::new();
+                    file.read_to_string(&mut content).unwrap();
+                    assert_eq!(content, "ours");
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
     fn a_folders_names_are_those_of_files_and_folders_beneath() {
         let base = folder("names");
         let root = Root::open(&base.0.join("root")).unwrap();

@@ -27,6 +27,8 @@ pub(crate) struct Input<'t> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Origin<'t> {
     Nowhere,
+    /// In an address that cannot be read.
+    Unreadable,
     Shorthand(&'t Entry),
     Schema(&'t Entry),
 }
@@ -178,7 +180,9 @@ pub(crate) fn read_variables<'t>(
     let mut declared = declared.unwrap_or_default();
     // What is no template is reported by the catalog, and says nothing of `args`.
     let parsed = uri.and_then(|uri| Some((uri, UriTemplate::parse(&uri.value).ok()?)));
-    let Some((uri, parsed)) = parsed else { return Input { origin, schema: None, arguments: declared } };
+    let Some((uri, parsed)) = parsed else {
+        return Input { origin: Origin::Unreadable, schema: None, arguments: declared };
+    };
     variable::check(&declared, parsed.variables(), findings);
     let arguments = parsed.variables().iter().map(|name| {
         let known = declared.iter().position(|argument| argument.name.value == *name);
@@ -365,7 +369,7 @@ impl Input<'_> {
     /// Where a pointer into the published `inputSchema` leads in the file.
     pub(crate) fn locate<'p>(&self, tool: Span, mut steps: impl Iterator<Item = &'p str>) -> Span {
         match self.origin {
-            Origin::Nowhere => tool,
+            Origin::Nowhere | Origin::Unreadable => tool,
             Origin::Schema(entry) => entry.node.locate(entry.key.span, steps),
             Origin::Shorthand(args) => match steps.next() {
                 Some("properties") => {
@@ -382,6 +386,7 @@ impl Input<'_> {
 pub(crate) fn are_known(input: &Input<'_>) -> bool {
     match input.origin {
         Origin::Nowhere => true,
+        Origin::Unreadable => false,
         Origin::Shorthand(entry) | Origin::Schema(entry) => matches!(entry.node.value, Value::Map(_)),
     }
 }

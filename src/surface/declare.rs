@@ -158,8 +158,8 @@ fn declare_prompt(prompt: &PromptEntry<'_>, root: &Path) -> Option<DeclaredPromp
         SaidEntry::File(path) => Said::File(path.into()),
         SaidEntry::Resource(uri) => Said::Resource(uri.value.clone()),
         SaidEntry::Link(uri) => Said::Link(uri.value.clone()),
-        SaidEntry::Image(path) => Said::Image(path.into()),
-        SaidEntry::Audio(path) => Said::Audio(path.into()),
+        SaidEntry::Image(path) => Said::Image(PathBuf::from(&path.value)),
+        SaidEntry::Audio(path) => Said::Audio(PathBuf::from(&path.value)),
     };
     let message = |entry: &MessageEntry| DeclaredMessage { role: entry.role, said: said(&entry.said) };
     Some(DeclaredPrompt {

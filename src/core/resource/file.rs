@@ -1,7 +1,8 @@
 //! Reading one file beneath a root.
 //!
-//! Promises: one consistent reading or none; never more than the cap in memory; what is no regular
-//! file is not opened. Blocks on the disk, so it is called where that may be.
+//! Promises: a file that is seen to change while it is read is read anew, and given up if it never
+//! holds still; never more than the cap in memory; what is no regular file is not opened. Blocks on
+//! the disk, so it is called where that may be.
 
 use std::fs::{File, Metadata};
 use std::io::Read as _;
@@ -26,7 +27,7 @@ pub(in crate::core) enum Unreadable {
     #[error("the path {0}")]
     Refused(PathRefusal),
     /// It is larger than is read.
-    #[error("it has {bytes} bytes, more than the {cap} that are read: the operator can raise its `cap`")]
+    #[error("the file has {bytes} bytes, more than the {cap} that are read: the operator can raise its `cap`")]
     TooLarge {
         /// Its size.
         bytes: u64,
@@ -34,10 +35,10 @@ pub(in crate::core) enum Unreadable {
         cap: usize,
     },
     /// It did not hold still.
-    #[error("it changed while it was read: try again")]
+    #[error("the file changed while it was read: try again")]
     Changed,
     /// The system does not let us, now or at all.
-    #[error("it cannot be read by this server: the operator's log has the cause")]
+    #[error("the file cannot be read by this server: the operator's log has the cause")]
     Closed(String),
 }
 
@@ -47,14 +48,14 @@ impl Unreadable {
         match self {
             Self::Absent => Outcome::NotFound,
             Self::Refused(PathRefusal::NoRoom) => Outcome::Failed(Content::text(
-                "it cannot be looked up now, the machine has no room left: try again later",
+                "the file cannot be looked up now, the machine has no room left: try again later",
             )),
             Self::Refused(PathRefusal::Closed) => {
-                tracing::warn!(path, "not read: a folder on the way is closed to this server");
-                Outcome::Failed(Content::text("it cannot be read by this server: the operator's log has the cause"))
+                Self::Closed("a folder on the way is closed to this server".to_owned()).outcome(path)
             }
             Self::Refused(why) => {
-                tracing::warn!(path, "not read: the path {why}");
+                // A peer can ask for any number of these: not for the log as it is by default.
+                tracing::debug!(path, "not read: the path {why}");
                 Outcome::NotFound
             }
             Self::Closed(cause) => {

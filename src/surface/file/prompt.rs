@@ -33,7 +33,7 @@ pub(crate) struct PromptEntry<'t> {
     pub(crate) name: &'t At<String>,
     pub(crate) node: &'t Node,
     pub(crate) described: Described<'t>,
-    /// `None` if they cannot be read.
+    /// Those that can be read; `None` if it is not known which they are.
     pub(crate) messages: Option<Vec<MessageEntry>>,
     pub(crate) backend: BackendEntry<'t>,
 }
@@ -52,8 +52,8 @@ pub(crate) enum SaidEntry {
     File(String),
     Resource(At<Template>),
     Link(At<Template>),
-    Image(String),
-    Audio(String),
+    Image(At<String>),
+    Audio(At<String>),
 }
 
 impl PromptEntry<'_> {
@@ -106,8 +106,9 @@ fn read_messages(list: &Entry, backend: &mut BackendEntry<'_>, findings: &mut Fi
             return None;
         }
     };
-    let messages: Vec<_> = items.iter().map(|item| read_message(item, backend, findings)).collect();
-    messages.into_iter().collect()
+    let messages: Vec<_> = items.iter().filter_map(|item| read_message(item, backend, findings)).collect();
+    backend.whole &= messages.len() == items.len();
+    Some(messages)
 }
 
 fn read_message(node: &Node, backend: &mut BackendEntry<'_>, findings: &mut Findings) -> Option<MessageEntry> {
@@ -140,16 +141,15 @@ fn read_said(
         }
         _ => {
             let path = fields.text(source, findings)?;
-            let text = path.value.clone();
             if source == "file" {
                 // What the file uses is known to the rule on such files alone.
                 backend.whole = false;
                 let arguments = backend.input.arguments.iter().map(|a| a.name.value.clone()).collect();
-                backend.reads(path, Want::Text(arguments));
-                return Some(SaidEntry::File(text));
+                backend.reads(path.clone(), Want::Text(arguments));
+                return Some(SaidEntry::File(path.value));
             }
-            backend.reads(path, Want::File);
-            Some(if source == "image" { SaidEntry::Image(text) } else { SaidEntry::Audio(text) })
+            backend.reads(path.clone(), Want::File);
+            Some(if source == "image" { SaidEntry::Image(path) } else { SaidEntry::Audio(path) })
         }
     }
 }

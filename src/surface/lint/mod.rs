@@ -29,6 +29,7 @@ pub(super) mod glob;
 pub(super) mod hidden_characters;
 pub(super) mod icon;
 mod long_text;
+mod media_type;
 pub(super) mod misplaced_key;
 mod missing_description;
 pub(super) mod missing_key;
@@ -75,6 +76,7 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     dynamic_script::check,
     fetched_uri::check,
     long_text::check,
+    media_type::check,
     missing_description::check,
     nothing_declared::check,
     old_dialect::check,
@@ -147,6 +149,7 @@ pub fn rules() -> Vec<Rule> {
         folder_count::RULE,
         prompt_file::RULE,
         unknown_resource::RULE,
+        media_type::RULE,
         icon::RULE,
         priority::RULE,
         tool_count::RULE,
