@@ -20,7 +20,7 @@ use crate::protocol::schema::{self, Schema};
 use crate::protocol::{
     Block, Body, Caller, Catalog, Content, Found, Outcome, PromptMessage, Prompted, ResourceContents, ResourceLink,
 };
-use crate::surface::declaration::{DeclaredMessage, DeclaredPrompt, PROMPT_BYTES, Said, Template, type_of};
+use crate::surface::declaration::{DeclaredMessage, DeclaredPrompt, PROMPT_BYTES, Said, Template, encoded, type_of};
 
 /// Most bytes of a prompt's files and resources together.
 const SHOWN_BYTES: usize = 8 * 1024 * 1024;
@@ -222,13 +222,4 @@ fn too_long(most: usize) -> Ended {
 
 fn no_resource(uri: &str) -> Ended {
     Box::new(Outcome::Refused(format!("there is no resource {}: give another argument", shortened(uri, 200))))
-}
-
-/// Percent-encodes all but unreserved characters and slashes.
-fn encoded(value: &str) -> String {
-    value.bytes().fold(String::new(), |out, byte| match byte {
-        b'-' | b'.' | b'_' | b'~' | b'/' => out + char::from(byte).encode_utf8(&mut [0; 4]),
-        byte if byte.is_ascii_alphanumeric() => out + char::from(byte).encode_utf8(&mut [0; 4]),
-        byte => out + &format!("%{byte:02X}"),
-    })
 }

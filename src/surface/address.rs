@@ -36,7 +36,7 @@ fn base(folder: &str) -> String {
 }
 
 /// Percent-encodes all but unreserved characters and slashes (RFC 3986, 2.3).
-fn encoded(path: &str) -> String {
+pub fn encoded(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {

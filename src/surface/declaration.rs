@@ -6,6 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use super::address::encoded;
 pub use super::matching::{Matching, is_in_sight};
 pub use super::media::type_of;
 use crate::protocol::{Json, Role};

@@ -11,8 +11,7 @@ use super::declaration::{
     Element, FileSource, FolderSource, Output, Run, Said, Source, Template,
 };
 use super::file::{
-    BackendEntry, ElementEntry, MessageEntry, PromptEntry, ResourceEntry, SaidEntry, SourceEntry, SurfaceFile,
-    TemplateEntry, Want,
+    BackendEntry, ElementEntry, MessageEntry, PromptEntry, ResourceEntry, SaidEntry, SourceEntry, SurfaceFile, Want,
 };
 use super::resolve::{Resolved, ResolvedBackend};
 use super::{address, media, parts};
@@ -113,7 +112,7 @@ fn declare_resource(
     Some(())
 }
 
-fn declare_template(template: &TemplateEntry<'_>, paths: ResolvedBackend, root: &Path) -> Option<DeclaredTemplate> {
+fn declare_template(template: &ResourceEntry<'_>, paths: ResolvedBackend, root: &Path) -> Option<DeclaredTemplate> {
     let uri_template = template.uri.as_ref()?.value.clone();
     let backend = &template.backend;
     let mut mime_type = template.mime_type.clone();

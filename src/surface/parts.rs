@@ -5,7 +5,7 @@
 //! and a template of all that will be in it.
 
 use super::arguments::ArgumentEntry;
-use super::file::{Described, PromptEntry, ResourceEntry, SourceEntry, SurfaceFile, TemplateEntry, ToolEntry};
+use super::file::{PromptEntry, ResourceEntry, SourceEntry, SurfaceFile, ToolEntry};
 use super::listing::Listing;
 use super::resolve::{Resolved, ResolvedPath};
 use super::source::At;
@@ -125,17 +125,7 @@ fn mime_type(resource: &ResourceEntry<'_>) -> Option<String> {
     resource.mime_type.clone().or_else(told)
 }
 
-fn template_parts(template: &TemplateEntry<'_>) -> TemplateParts {
-    let Described { icons, .. } = &template.described;
-    let mime_type = template.mime_type.clone().or_else(|| match &template.source {
-        Some(SourceEntry::Command) => Some(super::declare::mime_type_of_output(&template.backend).to_owned()),
-        Some(SourceEntry::Text(_)) => Some("text/plain".to_owned()),
-        Some(SourceEntry::File(_)) => {
-            let path = template.backend.paths.first();
-            path.and_then(|path| media::type_of(&path.path.value))
-        }
-        Some(SourceEntry::Folder) | None => None,
-    });
+fn template_parts(template: &ResourceEntry<'_>) -> TemplateParts {
     let completes = template.backend.input.arguments.iter().map(|argument| {
         let listed = || match &template.source {
             Some(SourceEntry::File(path)) => super::template::completed_by_folder(path) == Some(&argument.name.value),
@@ -148,9 +138,9 @@ fn template_parts(template: &TemplateEntry<'_>) -> TemplateParts {
         name: template.name.value.clone(),
         title: template.described.title(),
         description: template.described.description(),
-        mime_type,
+        mime_type: mime_type(template),
         audience: template.hints.audience(),
-        icons: icons.clone(),
+        icons: template.described.icons.clone(),
         meta: template.described.meta(),
         completes: completes.collect(),
     }

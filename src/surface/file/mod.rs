@@ -13,9 +13,8 @@ mod tool;
 use std::time::Duration;
 
 pub(crate) use self::backend::{BackendEntry, ElementEntry, PathEntry, Want};
-pub(crate) use self::described::Described;
 pub(crate) use self::prompt::{MessageEntry, PromptEntry, SaidEntry};
-pub(crate) use self::resource::{READ_AT_MOST, ResourceEntry, SourceEntry, TemplateEntry};
+pub(crate) use self::resource::{READ_AT_MOST, ResourceEntry, SourceEntry};
 pub(crate) use self::tool::ToolEntry;
 use super::fields::Fields;
 use super::lint::{duration, value_kind};
@@ -59,7 +58,7 @@ pub(crate) struct SurfaceFile<'t> {
     pub(crate) list_key: Option<Span>,
     pub(crate) tools: Vec<ToolEntry<'t>>,
     pub(crate) resources: Vec<ResourceEntry<'t>>,
-    pub(crate) templates: Vec<TemplateEntry<'t>>,
+    pub(crate) templates: Vec<ResourceEntry<'t>>,
     pub(crate) prompts: Vec<PromptEntry<'t>>,
 }
 

@@ -33,23 +33,9 @@ const TEMPLATE_SOURCES: &[(&str, &[&str])] = &[
 /// Longest that reading may take: the engine waits for a read no longer.
 pub(crate) const READ_AT_MOST: Duration = Duration::from_secs(60);
 
-/// A resource, or a folder of them.
+/// A resource, a folder of them, or a template: they say the same of themselves.
 #[derive(Debug)]
 pub(crate) struct ResourceEntry<'t> {
-    pub(crate) name: &'t At<String>,
-    pub(crate) node: &'t Node,
-    pub(crate) uri: Option<At<String>>,
-    pub(crate) described: Described<'t>,
-    pub(crate) mime_type: Option<String>,
-    pub(crate) hints: Hints,
-    /// `None` if it cannot be read.
-    pub(crate) source: Option<SourceEntry>,
-    pub(crate) backend: BackendEntry<'t>,
-}
-
-/// A template of resources.
-#[derive(Debug)]
-pub(crate) struct TemplateEntry<'t> {
     pub(crate) name: &'t At<String>,
     pub(crate) node: &'t Node,
     pub(crate) uri: Option<At<String>>,
@@ -75,26 +61,15 @@ pub(crate) enum SourceEntry {
 impl ResourceEntry<'_> {
     /// Where a pointer into the published definition leads.
     pub(crate) fn locate(&self, pointer: &str) -> Span {
-        locate(self.node, self.name.span, pointer)
+        let mut steps = pointer.split('/').skip(1);
+        let key = match steps.next() {
+            Some("uri" | "uriTemplate") => "uri",
+            Some("_meta") => "meta",
+            Some(key) => key,
+            None => return self.name.span,
+        };
+        self.node.get(key).map_or(self.name.span, |entry| entry.node.locate(entry.key.span, steps))
     }
-}
-
-impl TemplateEntry<'_> {
-    /// Where a pointer into the published definition leads.
-    pub(crate) fn locate(&self, pointer: &str) -> Span {
-        locate(self.node, self.name.span, pointer)
-    }
-}
-
-fn locate(node: &Node, name: Span, pointer: &str) -> Span {
-    let mut steps = pointer.split('/').skip(1);
-    let key = match steps.next() {
-        Some("uri" | "uriTemplate") => "uri",
-        Some("_meta") => "meta",
-        Some(key) => key,
-        None => return name,
-    };
-    node.get(key).map_or(name, |entry| entry.node.locate(entry.key.span, steps))
 }
 
 /// Reads a resource.
@@ -145,7 +120,7 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Reso
 }
 
 /// Reads a template.
-pub(super) fn read_template<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<TemplateEntry<'t>> {
+pub(super) fn read_template<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<ResourceEntry<'t>> {
     let (source, known) =
         one_source::among(entry, "a template", TEMPLATE_SOURCES, &[KEYS, &["args"]].concat(), findings);
     let fields = Fields::of(&entry.node, entry.key.span, "a template", &known, findings)?;
@@ -171,7 +146,7 @@ pub(super) fn read_template<'t>(entry: &'t Entry, findings: &mut Findings) -> Op
         Some("run") => (Some(SourceEntry::Command), command(&entry.key, input, &fields, findings)),
         _ => (None, BackendEntry { whole: false, ..BackendEntry::new(&entry.key, input) }),
     };
-    Some(TemplateEntry {
+    Some(ResourceEntry {
         name: &entry.key,
         node: &entry.node,
         uri,
