@@ -2,11 +2,13 @@
 
 mod asking;
 mod call;
+mod carry;
 mod check;
 mod completions;
 mod digest;
 mod logging;
 mod probe;
+mod read;
 mod reload;
 mod serve;
 mod show;
@@ -70,6 +72,8 @@ enum Command {
     Serve(serve::Serve),
     Check(check::Check),
     Call(call::Call),
+    Read(read::Read),
+    Prompt(read::Prompt),
     Digest(digest::Digest),
     Probe(probe::Probe),
     Completions(completions::Completions),
@@ -89,6 +93,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Check(check) => check.run(),
         Command::Call(call) => call.run(),
+        Command::Read(read) => read.run(),
+        Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
         Command::Probe(probe) => probe.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),

@@ -43,7 +43,10 @@ impl Ready {
         // That it can be built was checked: its problems would be those of the surface.
         let catalog = Catalog::build(loaded.parts.clone()).map_err(|_| loaded.warnings.clone())?;
         lock::check(path, &catalog)?;
-        let catalog = catalog.with_behind(Router::new(loaded.tools.clone()));
+        let router = Router::new(loaded.tools.clone())
+            .with_resources(loaded.resources.clone(), loaded.templates.clone())
+            .with_prompts(loaded.prompts.clone());
+        let catalog = catalog.with_behind(router);
         Ok(Self { loaded, catalog })
     }
 }
@@ -54,6 +57,7 @@ pub(crate) struct Shown {
     name: String,
     version: String,
     tools: usize,
+    declared: String,
     digest: String,
 }
 
@@ -63,17 +67,18 @@ impl Shown {
             name: ready.loaded.name.clone(),
             version: ready.loaded.version.to_string(),
             tools: ready.catalog.tools().len(),
+            declared: show::declared(&ready.loaded.parts),
             digest: ready.catalog.digest(Revision::MODERN).to_string(),
         }
     }
 
     pub(crate) fn text(&self) -> String {
-        let Self { name, version, tools, digest } = self;
-        format!("{name} {version}, {}, {digest}", show::count(*tools, "tool"))
+        let Self { name, version, declared, digest, .. } = self;
+        format!("{name} {version}, {declared}, {digest}")
     }
 
     pub(crate) fn json(&self) -> Value {
-        let Self { name, version, tools, digest } = self;
+        let Self { name, version, tools, digest, .. } = self;
         json!({ "surface": name, "version": version, "tools": tools, "digest": digest })
     }
 }

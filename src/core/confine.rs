@@ -7,10 +7,11 @@
 //! meanwhile can mislead it.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
 /// Why a path is refused; the text completes "the path …".
@@ -76,6 +77,44 @@ impl Root {
         Ok(if path.as_os_str().is_empty() { PathBuf::from(".") } else { path })
     }
 
+    /// Opens a regular file to read; `None` if there is none, or a folder. Never waits: what is no regular file is not
+    /// opened, and should one take the file's place meanwhile, opening it does not block and it is not read.
+    pub fn open_file(&self, text: &str) -> Result<Option<File>, PathRefusal> {
+        let path = self.admit(text)?;
+        match self.open_beneath(&path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC) {
+            Ok(opened) => match FileType::from_raw_mode(fstat(&opened).map_err(refusal)?.st_mode) {
+                FileType::RegularFile => Ok(Some(File::from(opened))),
+                FileType::Directory => Ok(None),
+                _ => Err(PathRefusal::Special),
+            },
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::ISDIR) => Ok(None),
+            Err(error) => Err(refusal(error)),
+        }
+    }
+
+    /// The names in a folder with what they lead to, files and folders alone; at most so many are looked at. Empty if
+    /// there is no such folder.
+    pub fn names(&self, folder: &str, most: usize) -> Result<Vec<(String, FileType)>, PathRefusal> {
+        let folder = self.admit(folder)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = match self.open_beneath(&folder, flags) {
+            Ok(opened) => opened,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
+            Err(error) => return Err(refusal(error)),
+        };
+        let entries = Dir::new(opened).map_err(refusal)?.flatten().take(most);
+        let named = entries.filter_map(|entry| {
+            let name = entry.file_name().to_str().ok().filter(|name| !matches!(*name, "." | ".."))?.to_owned();
+            let kind = match entry.file_type() {
+                kind @ (FileType::RegularFile | FileType::Directory) => kind,
+                FileType::Symlink | FileType::Unknown => self.resolve(&folder.join(&name), OFlags::empty()).ok()?,
+                _ => return None,
+            };
+            matches!(kind, FileType::RegularFile | FileType::Directory).then_some((name, kind))
+        });
+        Ok(named.collect())
+    }
+
     /// Fails unless a relative path is an existing folder beneath the root.
     pub fn find_folder(&self, path: &Path) -> std::io::Result<()> {
         self.resolve(path, OFlags::DIRECTORY)?;
@@ -101,20 +140,10 @@ impl Root {
     /// What a path leads to.
     #[cfg(target_os = "linux")]
     fn resolve(&self, path: &Path, more: OFlags) -> Result<FileType, Errno> {
-        use rustix::fs::{ResolveFlags, fstat, openat2};
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let flags = OFlags::PATH | OFlags::CLOEXEC | more;
-        // A rename beside us makes the kernel unsure, and it asks to be asked again (openat2(2), EAGAIN).
-        for _ in 0..8 {
-            match openat2(&self.0, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
-                Ok(found) => return Ok(FileType::from_raw_mode(fstat(found)?.st_mode)),
-                Err(Errno::AGAIN) => {}
-                // Older kernels, and sandboxes that do not know the call.
-                Err(Errno::NOSYS | Errno::PERM) => return self.resolve_without_links(path, more),
-                Err(error) => return Err(error),
-            }
+        match self.open_in_one_step(path, OFlags::PATH | OFlags::CLOEXEC | more) {
+            Some(found) => Ok(FileType::from_raw_mode(fstat(found?)?.st_mode)),
+            None => self.resolve_without_links(path, more),
         }
-        Err(Errno::AGAIN)
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -122,9 +151,49 @@ impl Root {
         self.resolve_without_links(path, more)
     }
 
+    /// Opens what lies beneath.
+    fn open_beneath(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        #[cfg(target_os = "linux")]
+        if let Some(opened) = self.open_in_one_step(path, flags) {
+            return opened;
+        }
+        self.open_without_links(path, flags)
+    }
+
+    /// Opens what lies beneath by the kernel's own check; `None` on older kernels, and in sandboxes that do not know it.
+    #[cfg(target_os = "linux")]
+    fn open_in_one_step(&self, path: &Path, flags: OFlags) -> Option<Result<OwnedFd, Errno>> {
+        use rustix::fs::{ResolveFlags, openat2};
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        // A rename beside us makes the kernel unsure, and it asks to be asked again (openat2(2), EAGAIN).
+        for _ in 0..8 {
+            match openat2(&self.0, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
+                Err(Errno::AGAIN) => {}
+                Err(Errno::NOSYS | Errno::PERM) => return None,
+                opened => return Some(opened),
+            }
+        }
+        Some(Err(Errno::AGAIN))
+    }
+
+    /// Walks component by component and opens no link.
+    fn open_without_links(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        self.resolve_without_links(path, OFlags::empty())?;
+        let parts = path.components().filter(|part| *part != Component::CurDir);
+        let mut names: Vec<&OsStr> = parts.map(Component::as_os_str).collect();
+        let last = names.pop().unwrap_or(OsStr::new("."));
+        let mut folder = self.0.try_clone().map_err(|_| Errno::MFILE)?;
+        for name in names {
+            let flags = HANDLE | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            folder = openat(&folder, name, flags, Mode::empty())?;
+        }
+        openat(&folder, last, flags | OFlags::NOFOLLOW, Mode::empty())
+    }
+
     /// Walks component by component and refuses any link.
     fn resolve_without_links(&self, path: &Path, more: OFlags) -> Result<FileType, Errno> {
-        let names: Vec<&OsStr> = path.components().map(Component::as_os_str).collect();
+        let parts = path.components().filter(|part| *part != Component::CurDir);
+        let names: Vec<&OsStr> = parts.map(Component::as_os_str).collect();
         let Some((last, folders)) = names.split_last() else { return Ok(FileType::Directory) };
         let mut folder = self.0.try_clone().map_err(|_| Errno::MFILE)?;
         for name in folders {
@@ -276,6 +345,82 @@ mod tests {
         }
         assert_eq!(Root::open(Path::new("/dev")).unwrap().admit("null"), Err(PathRefusal::Special));
         assert_eq!(root.resolve_without_links(Path::new("pipe"), OFlags::empty()), Ok(FileType::Fifo));
+    }
+
+    #[test]
+    fn a_regular_file_alone_is_opened() {
+        use std::io::Read as _;
+        let base = folder("open");
+        let inside = base.0.join("root");
+        let root = Root::open(&inside).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(inside.join("pipe")).status().unwrap().success());
+        let read = |text: &str| {
+            let mut content = String::new();
+            root.open_file(text)
+                .map(|file| file.map(|mut file| file.read_to_string(&mut content).map(|_| content).unwrap()))
+        };
+        assert_eq!(read("./file").unwrap().as_deref(), Some("f"));
+        for text in ["sub", "inside", ".", "gone", "sub/gone", "file/below"] {
+            assert_eq!(read(text).unwrap(), None, "{text}");
+        }
+        assert_eq!(read("pipe"), Err(PathRefusal::Special));
+        for (text, why) in REFUSED {
+            assert_eq!(read(text), Err(*why), "{text:?}");
+        }
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let plainly = |text: &str| root.open_without_links(Path::new(text), flags).map(|_| ());
+        assert_eq!((plainly("file"), plainly("sub/deep"), plainly(".")), (Ok(()), Ok(()), Ok(())));
+        for text in ["out", "out/key", "key", "inside/deep", "circle"] {
+            assert_eq!(plainly(text), Err(Errno::XDEV), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_is_swapped_in_meanwhile_leads_nowhere() {
+        use std::io::Read as _;
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let base = folder("swapped");
+        let inside = base.0.join("root");
+        let root = Root::open(&inside).unwrap();
+        fs::create_dir(inside.join("real")).unwrap();
+        fs::write(inside.join("real/key"), "ours").unwrap();
+        symlink("../root-secret", inside.join("link")).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // The names change places, so that `swap` is now the folder, now the link out.
+                while !done.load(Ordering::Relaxed) {
+                    for name in ["real", "link"] {
+                        fs::rename(inside.join(name), inside.join("swap")).unwrap();
+                        fs::rename(inside.join("swap"), inside.join(name)).unwrap();
+                    }
+                }
+            });
+            for _ in 0..5000 {
+                if let Ok(Some(mut file)) = root.open_file("swap/key") {
+                    let mut content = String::new();
+                    file.read_to_string(&mut content).unwrap();
+                    assert_eq!(content, "ours");
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn a_folders_names_are_those_of_files_and_folders_beneath() {
+        let base = folder("names");
+        let root = Root::open(&base.0.join("root")).unwrap();
+        let names = |text: &str| {
+            let mut names: Vec<String> = root.names(text, 1000).unwrap().into_iter().map(|(name, _)| name).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(names("."), ["-dash", "file", "inside", "sub"]);
+        assert_eq!(names("inside"), ["deep"]);
+        assert!(names("gone").is_empty() && names("file").is_empty());
+        assert_eq!(root.names("out", 10).unwrap_err(), PathRefusal::Link);
+        assert!(root.names(".", 1).unwrap().len() <= 1);
     }
 
     #[test]
