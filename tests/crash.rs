@@ -153,8 +153,8 @@ fn until_killed(folder: &Path, answers: u64, acknowledged: &mut BTreeMap<String,
 fn whatever_moment_the_server_is_killed_at_every_acknowledged_task_is_there_afterwards() {
     let folder = folder();
     let mut acknowledged = BTreeMap::new();
-    for round in 0..10u64 {
-        let answers = 1 + round * 2 + getrandom::u64().unwrap() % 12;
+    for round in 0..6u64 {
+        let answers = 1 + round * 3 + getrandom::u64().unwrap() % 12;
         until_killed(folder.path(), answers, &mut acknowledged);
         let mut server = Server::start(folder.path());
         for (task, completed) in &acknowledged {
