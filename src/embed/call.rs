@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::handle::Handle;
-use super::question::{Elicited, Form, Question, Root, Roots, Sample, Sampled, Url};
+use super::question::{Elicited, Form, Question, Root, Roots, Round, Sample, Sampled, Url};
 use crate::protocol::json::RawJson;
 use crate::protocol::limits::SEALED_STATE_BYTES;
 use crate::protocol::{Ask, Caller, InputKind, InputRequest, Invocation, LogLevel, Notice, Revision};
@@ -112,20 +112,7 @@ impl Call {
     pub fn ask<Q: Question>(&self, question: Q) -> Result<Q::Answer, Asks> {
         let mut book = self.book();
         let Book { told, used, open, .. } = &mut *book;
-        let mut tell = |key: &str| {
-            let answer = told.get(key)?.clone();
-            used.insert(key.to_owned(), answer.clone());
-            Some(answer)
-        };
-        let mut ask = |request: InputRequest| {
-            if open.iter().all(|other| other.key != request.key) {
-                open.push(request);
-            }
-        };
-        let answer = question.answered(&mut tell, &mut ask);
-        for request in open.iter() {
-            used.remove(&request.key);
-        }
+        let answer = question.answered(&mut Round { told, used, open });
         answer.ok_or(Asks)
     }
 

@@ -75,6 +75,7 @@ mod resource;
 mod rooms;
 mod schema;
 mod server;
+mod setters;
 mod skill;
 mod tool;
 
@@ -85,7 +86,7 @@ pub use self::error::{ServerError, Unpublishable};
 pub use self::give::{Give, Json, NotFound, Reading, Refused, ToolError};
 pub use self::handle::{Handle, Listing};
 pub use self::prompt::Prompt;
-pub use self::question::{Elicited, Form, Question, Root, Roots, Sample, Sampled, Url};
+pub use self::question::{Elicited, Form, Question, Root, Roots, Round, Sample, Sampled, Url};
 pub use self::resource::{Resource, Template};
 pub use self::server::{Inside, Ready, Server};
 pub use self::skill::Skill;

@@ -11,9 +11,10 @@ use serde_json::Value;
 use super::call::Call;
 use super::give::{End, Give, ToolError};
 use super::schema;
+use super::setters::setters;
 use super::tool::{Run, erased};
 use crate::protocol::invoke::BoxFuture;
-use crate::protocol::{Completes, Completing, Completion, Icon, Json, PromptArgument, PromptParts, Prompted};
+use crate::protocol::{Completes, Completing, Completion, PromptArgument, PromptParts, Prompted};
 
 /// A completion whose types are forgotten.
 pub(super) type Completer = Arc<dyn Fn(Completing) -> BoxFuture<'static, Result<Completion, ToolError>> + Send + Sync>;
@@ -116,25 +117,6 @@ impl Prompt {
         }
         self
     }
-
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.parts.title = Some(title.into());
-        self
-    }
-
-    /// A picture for lists; one more each time.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.parts.icons.push(icon);
-        self
-    }
-
-    /// `_meta`, sent as it is.
-    #[must_use]
-    pub fn meta(mut self, meta: &Value) -> Self {
-        self.parts.meta = Some(Json::from(meta));
-        self
-    }
 }
+
+setters!(Prompt: title icon meta);

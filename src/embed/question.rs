@@ -3,6 +3,7 @@
 //! Promises: an answer that does not have the form that was asked for is no answer: the question
 //! stands (2026-07-28 basic/patterns/mrtr, Server Requirements).
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use schemars::JsonSchema;
@@ -41,28 +42,39 @@ pub trait Question {
     /// What is answered.
     type Answer;
 
-    /// The answer, if `told` has all of it; each question that has none is given to `open`.
-    fn answered(
-        &self,
-        told: &mut dyn FnMut(&str) -> Option<Value>,
-        open: &mut dyn FnMut(InputRequest),
-    ) -> Option<Self::Answer>;
+    /// The answer, if all of it is there. Every question is looked at, so that all that are open are asked at once.
+    fn answered(&self, round: &mut Round<'_>) -> Option<Self::Answer>;
 }
 
-/// Reads the answer to one question, or leaves the question open.
-fn one<A>(
-    key: &str,
-    told: &mut dyn FnMut(&str) -> Option<Value>,
-    open: &mut dyn FnMut(InputRequest),
-    read: impl FnOnce(Value) -> Option<A>,
-    ask: impl FnOnce() -> (InputKind, Value),
-) -> Option<A> {
-    let answer = told(key).and_then(read);
-    if answer.is_none() {
-        let (kind, params) = ask();
-        open(InputRequest { key: key.to_owned(), kind, params });
+/// What was answered so far, and what is to be asked next.
+#[derive(Debug)]
+pub struct Round<'r> {
+    /// What the client told: in this round, and in earlier ones.
+    pub(super) told: &'r BTreeMap<String, Value>,
+    /// Of that, what was good.
+    pub(super) used: &'r mut BTreeMap<String, Value>,
+    /// What is open.
+    pub(super) open: &'r mut Vec<InputRequest>,
+}
+
+impl Round<'_> {
+    /// The answer under a key if `read` takes it; otherwise `ask` says what is asked under that key.
+    pub fn one<A>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(Value) -> Option<A>,
+        ask: impl FnOnce() -> (InputKind, Value),
+    ) -> Option<A> {
+        if let Some((told, answer)) = self.told.get(key).and_then(|told| Some((told, read(told.clone())?))) {
+            self.used.insert(key.to_owned(), told.clone());
+            return Some(answer);
+        }
+        if self.open.iter().all(|other| other.key != key) {
+            let (kind, params) = ask();
+            self.open.push(InputRequest { key: key.to_owned(), kind, params });
+        }
+        None
     }
-    answer
 }
 
 /// Reads the action of an elicitation; `content` reads what was agreed with.
@@ -109,13 +121,9 @@ impl<T: DeserializeOwned> Form<T> {
 impl<T: DeserializeOwned> Question for Form<T> {
     type Answer = Elicited<T>;
 
-    fn answered(
-        &self,
-        told: &mut dyn FnMut(&str) -> Option<Value>,
-        open: &mut dyn FnMut(InputRequest),
-    ) -> Option<Elicited<T>> {
+    fn answered(&self, round: &mut Round<'_>) -> Option<Elicited<T>> {
         let read = |answer: Value| elicited(&answer, |answer| self.read(answer));
-        one(&self.key, told, open, read, || {
+        round.one(&self.key, read, || {
             (InputKind::ElicitForm, json!({ "message": self.message, "requestedSchema": self.schema }))
         })
     }
@@ -139,13 +147,9 @@ impl Url {
 impl Question for Url {
     type Answer = Elicited<()>;
 
-    fn answered(
-        &self,
-        told: &mut dyn FnMut(&str) -> Option<Value>,
-        open: &mut dyn FnMut(InputRequest),
-    ) -> Option<Elicited<()>> {
+    fn answered(&self, round: &mut Round<'_>) -> Option<Elicited<()>> {
         let read = |answer: Value| elicited(&answer, |_| Some(()));
-        one(&self.key, told, open, read, || (InputKind::ElicitUrl, json!({ "message": self.message, "url": self.url })))
+        round.one(&self.key, read, || (InputKind::ElicitUrl, json!({ "message": self.message, "url": self.url })))
     }
 }
 
@@ -230,17 +234,13 @@ impl Sampled {
 impl Question for Sample {
     type Answer = Sampled;
 
-    fn answered(
-        &self,
-        told: &mut dyn FnMut(&str) -> Option<Value>,
-        open: &mut dyn FnMut(InputRequest),
-    ) -> Option<Sampled> {
+    fn answered(&self, round: &mut Round<'_>) -> Option<Sampled> {
         let read = |answer: Value| {
             let said: Option<Sampled> = serde_json::from_value(answer).ok();
             said.filter(|said| said.blocks().iter().all(|block| block.get("type").is_some_and(Value::is_string)))
         };
         let kind = if self.params.get("tools").is_some() { InputKind::SampleWithTools } else { InputKind::Sample };
-        one(&self.key, told, open, read, || (kind, self.params.clone()))
+        round.one(&self.key, read, || (kind, self.params.clone()))
     }
 }
 
@@ -269,26 +269,17 @@ pub struct Root {
 impl Question for Roots {
     type Answer = Vec<Root>;
 
-    fn answered(
-        &self,
-        told: &mut dyn FnMut(&str) -> Option<Value>,
-        open: &mut dyn FnMut(InputRequest),
-    ) -> Option<Vec<Root>> {
+    fn answered(&self, round: &mut Round<'_>) -> Option<Vec<Root>> {
         let read = |mut answer: Value| serde_json::from_value(answer.get_mut("roots")?.take()).ok();
-        one(&self.key, told, open, read, || (InputKind::Roots, json!({})))
+        round.one(&self.key, read, || (InputKind::Roots, json!({})))
     }
 }
 
 impl<Q: Question> Question for Vec<Q> {
     type Answer = Vec<Q::Answer>;
 
-    fn answered(
-        &self,
-        told: &mut dyn FnMut(&str) -> Option<Value>,
-        open: &mut dyn FnMut(InputRequest),
-    ) -> Option<Vec<Q::Answer>> {
-        // All are looked at, so that all that are open are asked at once.
-        let answers: Vec<_> = self.iter().map(|question| question.answered(told, open)).collect();
+    fn answered(&self, round: &mut Round<'_>) -> Option<Vec<Q::Answer>> {
+        let answers: Vec<_> = self.iter().map(|question| question.answered(round)).collect();
         answers.into_iter().collect()
     }
 }
@@ -299,13 +290,9 @@ macro_rules! together {
             type Answer = ($($question::Answer,)+);
 
             #[allow(non_snake_case, reason = "a variable is named as its type")]
-            fn answered(
-                &self,
-                told: &mut dyn FnMut(&str) -> Option<Value>,
-                open: &mut dyn FnMut(InputRequest),
-            ) -> Option<Self::Answer> {
+            fn answered(&self, round: &mut Round<'_>) -> Option<Self::Answer> {
                 let ($($question,)+) = self;
-                let ($($answer,)+) = ($($question.answered(told, open),)+);
+                let ($($answer,)+) = ($($question.answered(round),)+);
                 Some(($($answer?,)+))
             }
         }

@@ -11,10 +11,9 @@ use serde_json::Value;
 use super::call::Call;
 use super::give::{End, Give, Reading, ToolError};
 use super::prompt::{Completer, completer};
+use super::setters::setters;
 use super::tool::{Run, erased};
-use crate::protocol::{
-    Audience, Body, Completes, Completing, Completion, Icon, Json, ResourceContents, ResourceParts, TemplateParts,
-};
+use crate::protocol::{Body, Completes, Completing, Completion, ResourceContents, ResourceParts, TemplateParts};
 
 /// A resource: one address, and what is read there.
 ///
@@ -76,55 +75,15 @@ impl Resource {
         })
     }
 
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.parts.title = Some(title.into());
-        self
-    }
-
-    /// What it holds, for a model.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.parts.description = Some(description.into());
-        self
-    }
-
-    /// Media type.
-    #[must_use]
-    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.parts.mime_type = Some(mime_type.into());
-        self
-    }
-
     /// Bytes, if known.
     #[must_use]
     pub fn size(mut self, bytes: u64) -> Self {
         self.parts.size = Some(bytes);
         self
     }
-
-    /// Whom it is for, and how much it matters.
-    #[must_use]
-    pub fn audience(mut self, audience: Audience) -> Self {
-        self.parts.audience = audience;
-        self
-    }
-
-    /// A picture for lists; one more each time.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.parts.icons.push(icon);
-        self
-    }
-
-    /// `_meta`, sent as it is.
-    #[must_use]
-    pub fn meta(mut self, meta: &Value) -> Self {
-        self.parts.meta = Some(Json::from(meta));
-        self
-    }
 }
+
+setters!(Resource: title description mime_type audience icon meta);
 
 /// The variables of a template, as they were matched in a URI.
 pub(super) type Variables = Vec<(String, String)>;
@@ -190,49 +149,9 @@ impl Template {
         self.completers.insert(variable.to_owned(), completer(complete));
         self
     }
-
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.parts.title = Some(title.into());
-        self
-    }
-
-    /// What its resources hold, for a model.
-    #[must_use]
-    pub fn description(mut self, description: impl Into<String>) -> Self {
-        self.parts.description = Some(description.into());
-        self
-    }
-
-    /// Media type of all that match, if they share one.
-    #[must_use]
-    pub fn mime_type(mut self, mime_type: impl Into<String>) -> Self {
-        self.parts.mime_type = Some(mime_type.into());
-        self
-    }
-
-    /// Whom its resources are for, and how much they matter.
-    #[must_use]
-    pub fn audience(mut self, audience: Audience) -> Self {
-        self.parts.audience = audience;
-        self
-    }
-
-    /// A picture for lists; one more each time.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.parts.icons.push(icon);
-        self
-    }
-
-    /// `_meta`, sent as it is.
-    #[must_use]
-    pub fn meta(mut self, meta: &Value) -> Self {
-        self.parts.meta = Some(Json::from(meta));
-        self
-    }
 }
+
+setters!(Template: title description mime_type audience icon meta);
 
 /// What was read, under the URI that was read.
 pub(super) fn contents(reading: Reading, uri: &str, mime_type: Option<&String>) -> Vec<ResourceContents> {

@@ -12,9 +12,10 @@ use serde_json::Value;
 use super::call::Call;
 use super::give::{End, Give, ToolError};
 use super::schema;
+use super::setters::setters;
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::revision::BadArguments;
-use crate::protocol::{Annotations, Arguments, Content, Icon, Json, TaskSupport, ToolParts};
+use crate::protocol::{Annotations, Arguments, Content, Json, TaskSupport, ToolParts};
 
 /// A handler whose types are forgotten.
 pub(super) type Run<I, O> = Arc<dyn Fn(I, Call) -> BoxFuture<'static, Result<O, ToolError>> + Send + Sync>;
@@ -88,13 +89,6 @@ impl Tool {
         self
     }
 
-    /// A name for people.
-    #[must_use]
-    pub fn title(mut self, title: impl Into<String>) -> Self {
-        self.parts.title = Some(title.into());
-        self
-    }
-
     /// It changes nothing.
     #[must_use]
     pub fn read_only(mut self) -> Self {
@@ -127,20 +121,6 @@ impl Tool {
     #[must_use]
     pub fn annotations(mut self, annotations: Annotations) -> Self {
         self.parts.annotations = annotations;
-        self
-    }
-
-    /// A picture for lists; one more each time.
-    #[must_use]
-    pub fn icon(mut self, icon: Icon) -> Self {
-        self.parts.icons.push(icon);
-        self
-    }
-
-    /// `_meta`, sent as it is.
-    #[must_use]
-    pub fn meta(mut self, meta: &Value) -> Self {
-        self.parts.meta = Some(Json::from(meta));
         self
     }
 
@@ -181,6 +161,8 @@ impl Tool {
         self
     }
 }
+
+setters!(Tool: title icon meta);
 
 fn with_arguments<A, F, R, G, O>(run: F) -> Run<Arguments, O>
 where
