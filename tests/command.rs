@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use twodoor::core::Router;
-use twodoor::core::command::CommandTool;
+use twodoor::core::command::{Called, CommandTool};
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::{
     Arguments, Caller, Catalog, CatalogParts, ClientCapabilities, Invocation, Invoke, Notice, Operation, Outcome,
@@ -62,6 +62,7 @@ fn declared(script: &str, scratch: &Scratch) -> Run {
         cap: 100,
         exit_codes: vec![0, 3],
         output: Output::Text,
+        talk: false,
     }
 }
 
@@ -78,9 +79,15 @@ fn told(outcome: &Outcome) -> (bool, String) {
     (complete, content.plain_text())
 }
 
+/// Calls a tool as one that was asked nothing.
+async fn run(tool: &CommandTool, arguments: &Arguments, caller: &Peer) -> Outcome {
+    let catalog = Arc::new(Catalog::build(CatalogParts::new("test", "1.0.0")).unwrap());
+    tool.run(Called { arguments, answers: &[], state: None, catalog: &catalog }, caller).await
+}
+
 async fn call(run: Run, with: Value) -> (bool, String) {
     let tool = CommandTool::new("show".to_owned(), run);
-    let outcome = timeout(PATIENCE, tool.run(&arguments(with), &*Peer::new())).await.expect("ends in time");
+    let outcome = timeout(PATIENCE, self::run(&tool, &arguments(with), &Peer::new())).await.expect("ends in time");
     told(&outcome)
 }
 
@@ -143,7 +150,7 @@ async fn json_output_is_structured_or_said_not_to_be() {
     let scratch = Scratch::new();
     let json_of = |script: &str| Run { output: Output::Json, ..declared(script, &scratch) };
     let tool = CommandTool::new("show".to_owned(), json_of(r#"echo '{"b": [1, 2.50]}'"#));
-    let outcome = tool.run(&arguments(json!({})), &*Peer::new()).await;
+    let outcome = run(&tool, &arguments(json!({})), &Peer::new()).await;
     assert_eq!(told(&outcome), (true, r#"{"b":[1,2.50]}"#.to_owned()));
     let Outcome::Complete(content) = outcome else { panic!() };
     assert_eq!(content.structured, Some(json!({ "b": [1, 2.5] })));
@@ -160,7 +167,7 @@ async fn a_caller_that_leaves_ends_the_call_and_its_program() {
     let script = "echo $$ > $1/a; echo 1 > $1/ready; exec sleep 1000";
     let tool = CommandTool::new("show".to_owned(), declared(script, &scratch));
     let (peer, none) = (Peer::new(), arguments(json!({})));
-    let (outcome, pids) = tokio::join!(timeout(PATIENCE, tool.run(&none, &*peer)), async {
+    let (outcome, pids) = tokio::join!(timeout(PATIENCE, run(&tool, &none, &peer)), async {
         let pids = scratch.pids(&["a"]).await;
         peer.0.send_replace(true);
         pids
@@ -169,7 +176,7 @@ async fn a_caller_that_leaves_ends_the_call_and_its_program() {
     all_vanished(pids).await;
     // One that has left before is not served at all.
     let marked = CommandTool::new("show".to_owned(), declared("touch $1/started", &scratch));
-    marked.run(&none, &*peer).await;
+    run(&marked, &none, &peer).await;
     assert!(!scratch.0.join("started").exists());
 }
 

@@ -28,6 +28,22 @@ fn ids(problems: &Problems) -> Vec<(&'static str, usize)> {
 }
 
 #[test]
+fn log_messages_are_offered_where_a_tool_talks_and_nowhere_else() {
+    let folder = Folder::new("talk");
+    let surface = |talk: &str| {
+        format!(
+            "surface: s\nversion: 1.0.0\ntools:\n  a: {{description: A., run: [ls]}}\n  b: {{description: B., run: [ls]{talk}}}\n"
+        )
+    };
+    for (talk, talks) in [("", false), (", talk: false", false), (", talk: true", true)] {
+        let loaded = load(&folder.file("surface.yaml", surface(talk)));
+        assert_eq!(loaded.tools.iter().map(|tool| tool.run.talk).collect::<Vec<_>>(), [false, talks]);
+        assert_eq!(Catalog::build(loaded.parts).unwrap().logs(), talks);
+    }
+    assert_eq!(ids(&problems(&folder, surface(", talk: 3"))), [("value-kind", 5)]);
+}
+
+#[test]
 fn a_file_becomes_what_is_published_and_what_is_run() {
     let folder = Folder::new("whole");
     fs::create_dir_all(folder.0.join("sub")).unwrap();

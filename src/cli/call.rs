@@ -8,18 +8,19 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use twodoor::core::backend::{Backend, Router};
 use twodoor::core::process;
-use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
+use twodoor::protocol::limits::ASKED_AT_MOST;
 use twodoor::protocol::{
-    Arguments, Caller, Catalog, ClientCapabilities, Content, Invocation, Invoke as _, Limits, Notice, Operation,
-    Outcome, Principal, RawJson, Revision, Tool, ToolParts, schema,
+    Arguments, Ask, Caller, Catalog, ClientCapabilities, Content, Invocation, Invoke as _, Limits, Operation, Outcome,
+    Principal, RawJson, Revision, Tool, ToolParts, schema,
 };
 
 use twodoor::surface::did_you_mean;
 
 use super::logging::{self, LogFormat};
 use super::signals::Signals;
-use super::{exit, show};
+use super::talk::Shell;
+use super::{asking, exit, show};
 
 /// Calls one tool of a surface, or shows what the call would run
 #[derive(clap::Args)]
@@ -70,12 +71,16 @@ impl Call {
                 return exit::usage();
             }
         };
+        let talks = loaded.tools.iter().any(|tool| tool.name == self.tool && tool.run.talk);
         let router = Router::new(loaded.tools);
         let Ok(catalog) = Catalog::build(loaded.parts) else { return exit::surface() };
         if let Some(refused) = misfit(&catalog, &self.tool, &arguments) {
             return refused;
         }
-        if self.dry_run { self.show(&router, &arguments) } else { self.carry_out(router, Arc::new(catalog), arguments) }
+        if self.dry_run {
+            return self.show(&router, &arguments);
+        }
+        self.carry_out(&router, &Arc::new(catalog), arguments, talks)
     }
 
     fn read_arguments(&self, tool: &ToolParts) -> Result<Arguments, (String, String)> {
@@ -129,15 +134,15 @@ impl Call {
         ExitCode::SUCCESS
     }
 
-    fn carry_out(&self, router: Router, catalog: Arc<Catalog>, arguments: Arguments) -> ExitCode {
+    fn carry_out(&self, router: &Router, catalog: &Arc<Catalog>, arguments: Arguments, talks: bool) -> ExitCode {
         let _logging = logging::start(LogFormat::Text);
         let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().enable_all().build() else {
             return exit::usage();
         };
         let Some(tool) = catalog.tool(&self.tool) else { return exit::usage() };
         let deadline = tool.deadline.unwrap_or(Limits::default().deadline);
-        let invocation = Invocation {
-            catalog: Arc::clone(&catalog),
+        let mut invocation = Invocation {
+            catalog: Arc::clone(catalog),
             operation: Operation::Call { tool: tool.name.clone(), arguments, task: None },
             answers: Vec::new(),
             state: None,
@@ -145,17 +150,43 @@ impl Call {
             revision: Revision::MODERN,
             client: ClientCapabilities::default(),
         };
+        let shell = Arc::new(Shell::new());
         let outcome = runtime.block_on(async {
             let _ = process::become_subreaper();
             let mut signals = Signals::catch();
-            let running = router.invoke(invocation, Arc::new(Nobody));
-            tokio::select! {
-                outcome = show::with_progress("running", running) => Some(outcome),
-                () = tokio::time::sleep(deadline) => None,
-                () = signals.next() => None,
+            let mut asked = 0;
+            loop {
+                let running = router.invoke(invocation.clone(), Arc::<Shell>::clone(&shell) as Arc<dyn Caller>);
+                let running =
+                    async { if talks { running.await } else { show::with_progress("running", running).await } };
+                let outcome = tokio::select! {
+                    outcome = running => outcome,
+                    () = tokio::time::sleep(deadline) => return Ok(None),
+                    () = signals.next() => return Ok(None),
+                };
+                shell.clear();
+                let Outcome::InputRequired(ask) = outcome else { return Ok(Some(outcome)) };
+                asked += 1;
+                if asked > ASKED_AT_MOST {
+                    return Err(format!("the tool asked {ASKED_AT_MOST} times and did not come to an end"));
+                }
+                tokio::select! {
+                    answered = answer(ask) => (invocation.answers, invocation.state) = answered?,
+                    () = signals.next() => return Ok(None),
+                }
             }
         });
+        shell.clear();
         runtime.block_on(process::settle(process::GRACE));
+        // A read of standard input may block for ever; it holds nothing that matters now.
+        runtime.shutdown_background();
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(problem) => {
+                show::error(&problem, "call it in a terminal, or through a client that can answer");
+                return exit::differs();
+            }
+        };
         match outcome {
             Some(Outcome::Complete(content)) => match unfit(tool, &content) {
                 None => self.print(&content, ExitCode::SUCCESS),
@@ -174,13 +205,10 @@ impl Call {
                 | Outcome::Completed(_)
                 | Outcome::Task(_)
                 | Outcome::NotFound
-                | Outcome::Refused(_),
+                | Outcome::Refused(_)
+                | Outcome::InputRequired(_),
             ) => {
                 show::error("the tool's backend gave an answer of another kind", "this is a defect of twodoor");
-                exit::differs()
-            }
-            Some(Outcome::InputRequired(_)) => {
-                show::error("the tool asks its client something", "call it through a client that can answer");
                 exit::differs()
             }
             Some(Outcome::Defect { incident }) => {
@@ -242,6 +270,23 @@ fn read_json(key: &str, text: &str) -> Result<Option<Value>, (String, String)> {
     }
 }
 
+/// Answers by key, and what the tool is to be told again with them.
+type Answered = (Vec<(Box<str>, RawJson)>, Option<Value>);
+
+/// Puts a tool's questions to the person at the terminal.
+async fn answer(ask: Ask) -> Result<Answered, String> {
+    let Ask { requests, state } = ask;
+    let asking = move || {
+        let mut answers: Vec<(Box<str>, RawJson)> = Vec::new();
+        for request in requests {
+            let answer = asking::on_terminal(&request)?;
+            answers.push((request.key.into(), RawJson::encode(&answer)));
+        }
+        Ok((answers, state))
+    };
+    tokio::task::spawn_blocking(asking).await.unwrap_or_else(|_| Err("the question could not be asked".to_owned()))
+}
+
 /// What keeps a result from being sent by a server: a structured result must fit the tool's `outputSchema`.
 fn unfit(tool: &Tool, content: &Content) -> Option<String> {
     let violations = tool.output.as_ref()?.violations(content.structured.as_ref()?);
@@ -268,18 +313,5 @@ fn meant(typed: &str, names: &[String], all: &str) -> String {
         Some(name) => format!("did you mean {name}?"),
         None if names.is_empty() => "it takes none".to_owned(),
         None => format!("{all} {}", names.join(", ")),
-    }
-}
-
-/// The shell hears no notices.
-struct Nobody;
-
-impl Caller for Nobody {
-    fn notify(&self, _: Notice) {}
-    fn is_gone(&self) -> bool {
-        false
-    }
-    fn gone(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::pending())
     }
 }

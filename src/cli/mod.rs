@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand, each of which builds what it needs and maps results to exit codes.
 
+mod asking;
 mod call;
 mod check;
 mod completions;
@@ -10,6 +11,7 @@ mod reload;
 mod serve;
 mod show;
 mod signals;
+mod talk;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -7,9 +7,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::command::CommandTool;
+use super::command::{Called, CommandTool};
 use crate::protocol::invoke::BoxFuture;
-use crate::protocol::{Arguments, Caller, Invocation, Invoke, Operation, Outcome};
+use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome};
 use crate::surface::declaration::DeclaredTool;
 
 /// What carries out a tool.
@@ -20,9 +20,9 @@ pub enum Backend {
 }
 
 impl Backend {
-    async fn run(&self, arguments: &Arguments, caller: &dyn Caller) -> Outcome {
+    async fn run(&self, called: Called<'_>, caller: &dyn Caller) -> Outcome {
         match self {
-            Self::Command(tool) => tool.run(arguments, caller).await,
+            Self::Command(tool) => tool.run(called, caller).await,
         }
     }
 }
@@ -54,7 +54,7 @@ impl Router {
         let Some(backend) = self.backends.get(tool.as_str()) else {
             return defect(&format!("the tool {tool} is published but has no backend"));
         };
-        backend.run(arguments, &*caller).await
+        backend.run(Called::new(arguments, &invocation), &*caller).await
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Run {
     pub exit_codes: Vec<i32>,
     /// What the output is.
     pub output: Output,
+    /// Whether it is given a descriptor to talk on while it runs.
+    pub talk: bool,
 }
 
 /// One element of an argument vector as declared.

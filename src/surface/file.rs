@@ -38,6 +38,7 @@ const TOOL_KEYS: &[&str] = &[
     "cap",
     "exit_codes",
     "output",
+    "talk",
 ];
 
 /// A surface file.
@@ -79,6 +80,7 @@ pub(crate) struct ToolEntry<'t> {
     pub(crate) cap: Option<usize>,
     pub(crate) exit_codes: Option<Vec<i32>>,
     pub(crate) output: Option<At<Output>>,
+    pub(crate) talk: bool,
 }
 
 /// An element of `run`.
@@ -199,6 +201,7 @@ fn read_tool<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<ToolEntry<
             };
             Some(At { span: said.span, value })
         }),
+        talk: fields.flag("talk", findings).is_some_and(|flag| flag.value),
     })
 }
 

@@ -103,6 +103,7 @@ fn parts(file: &SurfaceFile<'_>) -> CatalogParts {
     }
     parts.cache = CacheHints { ttl_ms, scope: CacheScope::Private };
     parts.tools = file.tools.iter().map(tool_parts).collect();
+    parts.logging = file.tools.iter().any(|tool| tool.talk);
     parts
 }
 
@@ -179,6 +180,7 @@ fn declare_tool(tool: &ToolEntry<'_>, paths: ResolvedTool, root: &Path) -> Optio
         cap: tool.cap.unwrap_or(DEFAULT_CAP),
         exit_codes: tool.exit_codes.clone().unwrap_or_else(|| vec![0]),
         output: tool.output.as_ref().map_or(Output::Text, |output| output.value),
+        talk: tool.talk,
     };
     Some(DeclaredTool { name: tool.name.value.clone(), run })
 }

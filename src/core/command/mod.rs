@@ -9,18 +9,24 @@ pub mod argv;
 pub mod confine;
 mod input;
 mod report;
+mod talk;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
 use super::backend::defect;
-use super::process::{self, Ended, Environment, Exit, Launch, Program, SpawnError};
-use crate::protocol::{Arguments, Caller, Content, Outcome};
+use super::process::{self, Ended, Environment, Exit, Launch, Line, Program, SpawnError};
+use crate::protocol::{Arguments, Caller, Catalog, Content, Invocation, Outcome, RawJson};
 use crate::surface::declaration::{Argument, ArgumentKind, Element, Feed, Output, Piece, Run};
 use argv::{ArgvRefusal, Value, Values};
 use confine::{PathRefusal, Root};
 use report::Reporter;
+use talk::Conversation;
 
 /// A command that carries out one tool.
 #[derive(Debug)]
@@ -49,6 +55,27 @@ impl Prepared {
     /// What it can read from standard input; `None` if nothing.
     pub fn input(&self) -> Option<&[u8]> {
         self.launch.input.as_deref()
+    }
+}
+
+/// What a command is called with.
+#[derive(Debug, Clone, Copy)]
+pub struct Called<'i> {
+    /// The arguments.
+    pub arguments: &'i Arguments,
+    /// The client's answers to what the last run asked.
+    pub answers: &'i [(Box<str>, RawJson)],
+    /// What the last run wanted to be told again.
+    pub state: Option<&'i serde_json::Value>,
+    /// The catalog that the call began with.
+    pub catalog: &'i Arc<Catalog>,
+}
+
+impl<'i> Called<'i> {
+    /// These arguments, with all else that came with an invocation.
+    pub fn new(arguments: &'i Arguments, invocation: &'i Invocation) -> Self {
+        let Invocation { answers, state, catalog, .. } = invocation;
+        Self { arguments, answers, state: state.as_ref(), catalog }
     }
 }
 
@@ -122,22 +149,33 @@ impl CommandTool {
             program: program.path().to_path_buf(),
             argv,
             cwd: self.run.cwd.clone(),
-            env: Environment::names(&self.run.env),
+            env: {
+                let mut names = Environment::names(&self.run.env);
+                names.extend(self.run.talk.then(|| process::TALK_VARIABLE.to_owned()));
+                names
+            },
             launch,
         })
     }
 
     /// Runs a call to its end, or until its caller is gone, which stops the program and all that it started.
     /// So does dropping the future.
-    pub async fn run(&self, arguments: &Arguments, caller: &dyn Caller) -> Outcome {
-        let prepared = match self.prepare(arguments) {
+    pub async fn run(&self, called: Called<'_>, caller: &dyn Caller) -> Outcome {
+        let prepared = match self.prepare(called.arguments) {
             Ok(prepared) => prepared,
             Err(refusal) => return self.refused(&refusal),
         };
         if caller.is_gone() {
             return stopped();
         }
-        match process::run(prepared.launch, caller.gone()).await {
+        let ended = match self.run.talk {
+            false => process::run(prepared.launch, caller.gone()).await,
+            true => match self.run_talking(prepared.launch, called, caller).await {
+                Err(asked) => return asked,
+                Ok(ended) => ended,
+            },
+        };
+        match ended {
             Err(why) => self.refused(&self.not_started(why)),
             Ok(Ended::Stopped) => stopped(),
             Ok(Ended::Itself(run)) => match (run.exit, self.run.output) {
@@ -145,6 +183,53 @@ impl CommandTool {
                 (Exit::Code(code), Output::Json) if self.run.exit_codes.contains(&code) => self.reporter.json(&run),
                 _ => self.reporter.failed(&run),
             },
+        }
+    }
+
+    /// Runs a program that talks; `Err` is the outcome of a run that it ended by what it said.
+    async fn run_talking(
+        &self,
+        launch: Launch,
+        called: Called<'_>,
+        caller: &dyn Caller,
+    ) -> Result<Result<Ended, SpawnError>, Outcome> {
+        let (ours, line) = match Line::open() {
+            Ok(pair) => pair,
+            Err(error) => return Ok(Err(SpawnError::NoRoom(error))),
+        };
+        let Called { answers, state, catalog, .. } = called;
+        let mut conversation = Conversation::new(&self.name, Arc::clone(catalog), answers, state);
+        let (stop, stopped) = oneshot::channel();
+        let mut stop = Some(stop);
+        let talking = talk::converse(ours, &mut conversation, caller);
+        let running = process::run_talking(launch, line, async {
+            tokio::select! {
+                () = caller.gone() => {}
+                // Kept until something is sent.
+                _ = stopped => {}
+            }
+        });
+        tokio::pin!(talking, running);
+        let mut said = None;
+        let ended = loop {
+            tokio::select! {
+                biased;
+                outcome = &mut talking, if said.is_none() => {
+                    if outcome.is_some() {
+                        let _ = stop.take().map(|stop| stop.send(()));
+                    }
+                    said = Some(outcome);
+                }
+                ended = &mut running => break ended,
+            }
+        };
+        if said.is_none() {
+            // What it wrote at its end counts; given up where somebody outside the call holds the line.
+            said = timeout(process::ABANDON_PIPES, talking).await.ok();
+        }
+        match (said.flatten(), ended) {
+            (Some(outcome), Ok(_)) => Err(outcome),
+            (_, ended) => Ok(ended),
         }
     }
 
@@ -270,6 +355,7 @@ mod tests {
             cap: 1000,
             exit_codes: vec![0],
             output: Output::Text,
+            talk: false,
         }
     }
 

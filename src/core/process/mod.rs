@@ -6,6 +6,7 @@
 //! Used by the domains of `core`, and by the command line to start a server that it speaks to.
 
 mod group;
+mod line;
 mod output;
 mod spawn;
 mod survivors;
@@ -22,6 +23,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 pub use group::{Exit, GRACE, Group, become_subreaper, kill_all, reap_orphans, settle};
+pub use line::{Line, TALK_DESCRIPTOR, TALK_VARIABLE};
 pub use output::{Capture, STDERR_BYTES, STDOUT_BYTES, STDOUT_TAIL_BYTES};
 pub use spawn::{CALL_VARIABLE, Environment, FIXED_PATH, Launch, Program, SpawnError, Stderr};
 
@@ -54,13 +56,28 @@ pub enum Ended {
 ///
 /// Memory is bounded by [`STDOUT_BYTES`], [`STDOUT_TAIL_BYTES`] and [`STDERR_BYTES`]. If this future is
 /// dropped, the program and all that it started are stopped all the same. Must be polled in a tokio runtime.
-pub async fn run(mut launch: Launch, gone: impl Future<Output = ()>) -> Result<Ended, SpawnError> {
+pub async fn run(launch: Launch, gone: impl Future<Output = ()>) -> Result<Ended, SpawnError> {
+    run_on(launch, None, gone).await
+}
+
+/// As [`run`], for a program that has one descriptor more, on which it can talk to us. Our end stays open until the
+/// program has ended, whoever else drops it.
+pub async fn run_talking(launch: Launch, line: Line, gone: impl Future<Output = ()>) -> Result<Ended, SpawnError> {
+    run_on(launch, Some(line), gone).await
+}
+
+async fn run_on(mut launch: Launch, line: Option<Line>, gone: impl Future<Output = ()>) -> Result<Ended, SpawnError> {
     let input = launch.input.take();
     let stdin = if input.is_some() { Stdin::Piped } else { Stdin::Null };
-    let started = start(&launch, stdin, None)?;
+    let (theirs, ours) = line.map(Line::split).unzip();
+    let started = start(&launch, stdin, None, theirs)?;
     // Held here and nowhere else: when this future is dropped, whoever watches the program knows.
     let (waiting, nobody_waits) = oneshot::channel();
-    let mut watching = tokio::spawn(watch(started, input.unwrap_or_default(), nobody_waits));
+    let mut watching = tokio::spawn(async move {
+        let ended = watch(started, input.unwrap_or_default(), nobody_waits).await;
+        drop(ours);
+        ended
+    });
     tokio::select! {
         biased;
         () = gone => {}
@@ -149,7 +166,7 @@ pub fn spawn_piped(
     stderr: Stderr,
 ) -> Result<Piped, SpawnError> {
     let launch = Launch { program, arguments, cwd: None, environment, input: None };
-    let started = start(&launch, Stdin::Piped, Some(stderr))?;
+    let started = start(&launch, Stdin::Piped, Some(stderr), None)?;
     match (started.stdin, started.stdout) {
         (Some(stdin), Some(stdout)) => Ok(Piped { stdin, stdout, stderr: started.stderr, group: started.group }),
         _ => Err(SpawnError::Refused(std::io::Error::other("the program was started without its pipes"))),

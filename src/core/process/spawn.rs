@@ -5,15 +5,18 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use command_fds::{CommandFdExt as _, FdMapping};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 use super::group::{Group, Leader};
+use super::line::{TALK_DESCRIPTOR, TALK_VARIABLE};
 use super::survivors::Marker;
 use crate::surface::declaration::Variable;
 
@@ -185,8 +188,13 @@ pub(super) enum Stdin {
 }
 
 /// Starts a program in a process group of its own, with its output on pipes; standard error too, unless it
-/// is sent elsewhere. Must be called within a tokio runtime.
-pub(super) fn start(launch: &Launch, stdin: Stdin, stderr: Option<Stderr>) -> Result<Started, SpawnError> {
+/// is sent elsewhere. `line` is the program's end of the descriptor to talk on. Must be called within a tokio runtime.
+pub(super) fn start(
+    launch: &Launch,
+    stdin: Stdin,
+    stderr: Option<Stderr>,
+    line: Option<OwnedFd>,
+) -> Result<Started, SpawnError> {
     let marker = Marker::random().map_err(SpawnError::NoRoom)?;
     let mut command = Command::new(launch.program.path());
     command.args(&launch.arguments).process_group(0);
@@ -203,6 +211,15 @@ pub(super) fn start(launch: &Launch, stdin: Stdin, stderr: Option<Stderr>) -> Re
         Some(Stderr::Ours) => Stdio::inherit(),
         Some(Stderr::Piped) | None => Stdio::piped(),
     });
+    match line {
+        // Ours is about our own descriptors.
+        None => drop(command.env_remove(TALK_VARIABLE)),
+        Some(parent_fd) => {
+            command.env(TALK_VARIABLE, TALK_DESCRIPTOR.to_string());
+            let mapping = FdMapping { parent_fd, child_fd: TALK_DESCRIPTOR };
+            command.fd_mappings(vec![mapping]).map_err(|error| SpawnError::Refused(io::Error::other(error)))?;
+        }
+    }
     let mut leader = Leader::start(command, marker).map_err(|error| explain(error, launch))?;
     let pipes = leader.take_pipes();
     // From here on a failure drops the group, which ends the program.

@@ -12,8 +12,8 @@ use crate::surface::tree::{Entry, Node, Value};
 pub(crate) const RULE: Rule =
     Rule::error("env-name", "a variable's name is a letter or _, then letters, digits and _, and stands once");
 
-/// The variable by which what a program leaves behind is found; every program receives one of its own.
-const OURS: &str = "TWODOOR_CALL";
+/// The variables by which what a program leaves behind is found, and which tells it the descriptor to talk on.
+const OURS: &[&str] = &["TWODOOR_CALL", "TWODOOR_FD"];
 
 /// Reads `env`: a list of names and mappings, or one mapping.
 pub(crate) fn read(env: &Entry, findings: &mut Findings) -> Vec<At<Variable>> {
@@ -40,9 +40,9 @@ pub(crate) fn read(env: &Entry, findings: &mut Findings) -> Vec<At<Variable>> {
         if !is_name(name) {
             let remedy = "use a letter or _, then letters, digits and _; write `NAME: value` for a value of your own";
             findings.report(&RULE, *span, format!("{shown:?} is not a variable's name"), remedy);
-        } else if name == OURS {
-            let remedy = "leave it out: every program receives one of its own";
-            findings.report(&RULE, *span, format!("{OURS} is set by the server"), remedy);
+        } else if OURS.contains(&name.as_str()) {
+            let remedy = "leave it out: a program that needs it receives one of its own";
+            findings.report(&RULE, *span, format!("{name} is set by the server"), remedy);
         } else if !seen.insert(name.as_str()) {
             findings.report(&RULE, *span, format!("{shown:?} stands here a second time"), "keep one of the two");
         }
@@ -85,6 +85,7 @@ mod tests {
             "[A, {A: x}]",
             "[TWODOOR_CALL]",
             "{TWODOOR_CALL: x}",
+            "{TWODOOR_FD: 3}",
         ] {
             breaks(super::RULE, &tool(&format!("env: {bad}")));
         }
