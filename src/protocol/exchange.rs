@@ -259,8 +259,9 @@ impl Exchange {
         if !missing.is_empty() {
             let missing = missing.join(", ");
             return Some(format!(
-                "the {name} has to ask the client, which did not declare that it can be asked ({missing}): \
-                 use a client that can, or one of revision {}",
+                "the {name} has to ask the client for what it did not declare, or what revision {} does not have \
+                 ({missing}): use a client that can be asked, or one of revision {}",
+                self.revision,
                 Revision::MODERN
             ));
         }

@@ -44,7 +44,7 @@ pub(crate) enum Legacy {
 }
 
 /// What of the world is published: a few tools, and more by the words of `tools:` and `world:`.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Shows {
     /// A tool whose definition differs by revision.
     pub(crate) divergent: bool,

@@ -1,5 +1,6 @@
 //! The small world that the transcripts talk to: a few tools whose ends the runner controls.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +28,9 @@ pub(crate) struct World {
     released: tokio::sync::Notify,
     tasks: Tasks,
     hub: Hub,
-    parts: CatalogParts,
+    /// What is published at first.
+    offer: Offer,
+    shows: Shows,
     shelf: Arc<Shelf>,
 }
 
@@ -128,22 +131,32 @@ fn parts(offer: Offer, shows: Shows) -> CatalogParts {
     parts
 }
 
-fn built(parts: &CatalogParts) -> Arc<Catalog> {
-    Arc::new(Catalog::build(parts.clone()).unwrap())
+/// The catalog of a world, with one definition more in each of these lists. Built once: a catalog never changes, and
+/// building one takes longer than most transcripts.
+fn catalog(offer: Offer, shows: Shows, more: &[String]) -> Arc<Catalog> {
+    type Key = (bool, Shows, Vec<String>);
+    static BUILT: Mutex<BTreeMap<Key, Arc<Catalog>>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let build = || {
+        let mut parts = parts(offer, shows);
+        more.iter().for_each(|list| whole::add(list, &mut parts));
+        Arc::new(Catalog::build(parts).unwrap())
+    };
+    Arc::clone(built.entry((offer == Offer::Both, shows, more.to_vec())).or_insert_with(build))
 }
 
 impl World {
     pub(crate) fn new(legacy: Legacy, shows: Shows) -> Arc<Self> {
         let offer = if legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
-        let parts = parts(offer, shows);
         Arc::new(Self {
             state: Mutex::default(),
             changed: Condvar::new(),
             released: tokio::sync::Notify::new(),
             tasks: Tasks::default(),
             hub: Hub::new(),
-            shelf: Arc::new(Shelf(Mutex::new(built(&parts)))),
-            parts,
+            shelf: Arc::new(Shelf(Mutex::new(catalog(offer, shows, &[])))),
+            offer,
+            shows,
         })
     }
 
@@ -164,11 +177,7 @@ impl World {
 
     /// Publishes the first catalog with one definition more in each of these lists; nobody is told yet.
     pub(crate) fn publish(&self, lists: &[String]) -> Changed {
-        let mut parts = self.parts.clone();
-        for list in lists {
-            whole::add(list, &mut parts);
-        }
-        let (old, new) = (self.catalog(), built(&parts));
+        let (old, new) = (self.catalog(), catalog(self.offer, self.shows, lists));
         let changed = Changed::between(&old, &new);
         *self.shelf.0.lock().unwrap_or_else(PoisonError::into_inner) = new;
         changed
