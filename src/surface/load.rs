@@ -71,11 +71,14 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     let resolved = resolve::resolve(&file, host);
     lint::check(&file, &resolved, &mut findings);
     let published = parts::of(&file, &resolved);
+    let skills_read: Vec<bool> = resolved.skills.iter().map(|skill| matches!(skill, Some(Ok(_)))).collect();
+    let skill_folders: Vec<PathBuf> =
+        resolved.skills.iter().flatten().flatten().map(|(path, _)| path.clone()).collect();
     match Catalog::build(published.parts.clone()) {
         Ok(catalog) => lint::unknown_resource::check(&file, &catalog, &mut findings),
         Err(errors) => {
             for error in errors {
-                let mut finding = finding(error, &file, &published);
+                let mut finding = finding(error, &file, &published, &skills_read);
                 let written = findings.source().slice(finding.span);
                 if finding.rule == "portable-json"
                     && written.parse::<f64>().is_ok()
@@ -95,6 +98,7 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
             let name = parts.identity.name.clone();
             let mut watched = watched(&path);
             declare::watch(&resources, &templates, &mut watched);
+            watched.listing.extend(skill_folders);
             let warnings = findings.into_problems();
             Ok(LoadedSurface {
                 parts,
@@ -115,7 +119,7 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
 }
 
 /// A problem of the catalog, at its place in the file.
-fn finding(error: CatalogError, file: &SurfaceFile<'_>, published: &Published) -> Finding {
+fn finding(error: CatalogError, file: &SurfaceFile<'_>, published: &Published, skills_read: &[bool]) -> Finding {
     let pointer = &error.pointer;
     let span = match error.place {
         Place::Tool(index) => file.tools.get(index).map(|tool| tool.locate(pointer)),
@@ -133,7 +137,12 @@ fn finding(error: CatalogError, file: &SurfaceFile<'_>, published: &Published) -
             }
         },
         Place::Prompt(index) => file.prompts.get(index).map(|prompt| prompt.locate(pointer)),
-        Place::Catalog | Place::Skill(_) => None,
+        Place::Skill(index) => {
+            // Those that cannot be read are none of the catalog.
+            let read = file.skills.iter().zip(skills_read).filter(|(_, read)| **read);
+            read.map(|(skill, _)| skill.name.span).nth(index)
+        }
+        Place::Catalog => None,
     };
     let of_file = || file.digest_key.as_ref().map_or(Span::START, |key| key.span);
     Finding {

@@ -22,6 +22,7 @@ mod quantity;
 mod render;
 mod resolve;
 mod scalar;
+mod skills;
 mod source;
 mod template;
 mod tree;

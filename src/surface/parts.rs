@@ -43,6 +43,7 @@ pub(crate) fn of(file: &SurfaceFile<'_>, resolved: &Resolved) -> Published {
     parts.logging = file.tools.iter().any(|tool| tool.backend.talk);
     parts.templates = file.templates.iter().map(template_parts).collect();
     parts.prompts = file.prompts.iter().map(prompt_parts).collect();
+    parts.skills = resolved.skills.iter().flatten().flatten().map(|(_, skill)| skill.clone()).collect();
     let mut published = Published { parts, resources: Vec::new(), folders: Vec::new() };
     let surface = text(&file.name).unwrap_or_default();
     let backends = resolved.backends.iter().skip(file.tools.len());

@@ -9,11 +9,12 @@ use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
 use super::declaration::PROMPT_BYTES;
-use super::file::{BackendEntry, PathEntry, SurfaceFile, Want};
+use super::file::{BackendEntry, PathEntry, SkillEntry, SurfaceFile, Want};
 use super::listing::{self, Listing};
 use super::problem::did_you_mean;
 use super::source::check_modes;
-use super::template;
+use super::{media, skills, template};
+use crate::protocol::SkillParts;
 
 /// What the paths of a surface are resolved against.
 #[derive(Debug, Clone)]
@@ -52,7 +53,12 @@ pub(crate) struct Resolved {
     pub(crate) root: Result<PathBuf, Fault>,
     /// One for each backend, in their order.
     pub(crate) backends: Vec<ResolvedBackend>,
+    /// One for each skill, in their order: its folder, and what is in it.
+    pub(crate) skills: Vec<ResolvedSkill>,
 }
+
+/// A skill's folder; `None` where nothing was said, or nothing can be said without a root.
+pub(crate) type ResolvedSkill = Option<Result<(PathBuf, SkillParts), Fault>>;
 
 /// A backend's paths; `None` where nothing was said, or nothing can be said without a root.
 #[derive(Debug)]
@@ -83,7 +89,20 @@ pub(crate) fn resolve(file: &SurfaceFile<'_>, host: &Host) -> Resolved {
     let said = file.root.as_ref().map_or(".", |root| root.value.as_str());
     let root = folder(&host.folder, said);
     let backends = file.backends().map(|backend| resolve_backend(backend, root.as_deref().ok(), host)).collect();
-    Resolved { root, backends }
+    let skills = file.skills.iter().map(|skill| resolve_skill(skill, root.as_deref().ok())).collect();
+    Resolved { root, backends, skills }
+}
+
+fn resolve_skill(skill: &SkillEntry<'_>, root: Option<&Path>) -> ResolvedSkill {
+    let (root, said) = (root?, skill.folder.as_ref()?);
+    let read = |folder: PathBuf| {
+        let mime_type = |path: &str| media::type_of(path).unwrap_or_else(|| "application/octet-stream".to_owned());
+        match skills::read(&folder, skill.uri(), mime_type) {
+            Ok(parts) => Ok((folder, parts)),
+            Err(error) => fault(error.to_string(), "mend the folder: each skill is one, with a SKILL.md at its root"),
+        }
+    };
+    Some(beneath(root, &said.value).and_then(read))
 }
 
 fn resolve_backend(tool: &BackendEntry<'_>, root: Option<&Path>, host: &Host) -> ResolvedBackend {

@@ -8,6 +8,7 @@ mod backend;
 mod described;
 mod prompt;
 mod resource;
+mod skill;
 mod tool;
 
 use std::time::Duration;
@@ -15,6 +16,7 @@ use std::time::Duration;
 pub(crate) use self::backend::{BackendEntry, ElementEntry, PathEntry, Want};
 pub(crate) use self::prompt::{MessageEntry, PromptEntry, SaidEntry};
 pub(crate) use self::resource::{READ_AT_MOST, ResourceEntry, SourceEntry};
+pub(crate) use self::skill::SkillEntry;
 pub(crate) use self::tool::ToolEntry;
 use super::fields::Fields;
 use super::lint::{duration, value_kind};
@@ -39,6 +41,7 @@ const FILE_KEYS: &[&str] = &[
     "resources",
     "templates",
     "prompts",
+    "skills",
 ];
 
 /// A surface file.
@@ -60,6 +63,7 @@ pub(crate) struct SurfaceFile<'t> {
     pub(crate) resources: Vec<ResourceEntry<'t>>,
     pub(crate) templates: Vec<ResourceEntry<'t>>,
     pub(crate) prompts: Vec<PromptEntry<'t>>,
+    pub(crate) skills: Vec<SkillEntry<'t>>,
 }
 
 impl<'t> SurfaceFile<'t> {
@@ -78,7 +82,7 @@ pub(crate) fn read<'t>(root: &'t Node, findings: &mut Findings) -> Option<Surfac
     let fields = Fields::of(root, Span::START, "a surface file", FILE_KEYS, findings)?;
     fields.require("surface", "write the name that clients see, such as `surface: repo`", findings);
     fields.require("version", "write the contract's version, such as `version: 1.0.0`", findings);
-    let lists = ["tools", "resources", "templates", "prompts"].into_iter().filter_map(|key| fields.get(key));
+    let lists = ["tools", "resources", "templates", "prompts", "skills"].into_iter().filter_map(|key| fields.get(key));
     Some(SurfaceFile {
         name: fields.text("surface", findings),
         version: version(&fields, findings),
@@ -95,6 +99,7 @@ pub(crate) fn read<'t>(root: &'t Node, findings: &mut Findings) -> Option<Surfac
         resources: read_all(&fields, "resources", "a mapping of names to resources", resource::read, findings),
         templates: read_all(&fields, "templates", "a mapping of names to templates", resource::read_template, findings),
         prompts: read_all(&fields, "prompts", "a mapping of names to prompts", prompt::read, findings),
+        skills: read_all(&fields, "skills", "a mapping of names to skills", skill::read, findings),
     })
 }
 

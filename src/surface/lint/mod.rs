@@ -48,6 +48,7 @@ mod reserved_name;
 mod secret_header;
 mod secret_literal;
 mod similar_names;
+mod skill_folder;
 mod source_path;
 pub(super) mod stdin_argument;
 mod surface_name;
@@ -107,6 +108,7 @@ pub(super) fn check(file: &SurfaceFile<'_>, resolved: &Resolved, findings: &mut 
     missing_source::check(file, resolved, findings);
     program::check(file, resolved, findings);
     prompt_file::check(file, resolved, findings);
+    skill_folder::check(file, resolved, findings);
     source_path::check(file, resolved, findings);
 }
 
@@ -149,6 +151,7 @@ pub fn rules() -> Vec<Rule> {
         folder_count::RULE,
         prompt_file::RULE,
         unknown_resource::RULE,
+        skill_folder::RULE,
         media_type::RULE,
         icon::RULE,
         priority::RULE,

@@ -5,12 +5,12 @@ use crate::surface::problem::{Findings, Rule};
 use crate::surface::source::Span;
 
 pub(crate) const RULE: Rule =
-    Rule::error("nothing-declared", "a surface has at least one tool, resource, template or prompt");
+    Rule::error("nothing-declared", "a surface has at least one tool, resource, template, prompt or skill");
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    if file.backends().next().is_none() {
+    if file.backends().next().is_none() && file.skills.is_empty() {
         let span = file.list_key.or(file.name.as_ref().map(|name| name.span)).unwrap_or(Span::START);
-        let remedy = "declare one below `tools:`, `resources:`, `templates:` or `prompts:`";
+        let remedy = "declare one below `tools:`, `resources:`, `templates:`, `prompts:` or `skills:`";
         findings.report(&RULE, span, "there is nothing here that clients could use", remedy);
     }
 }
