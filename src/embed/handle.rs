@@ -3,7 +3,7 @@
 //! Promises: a change is published whole or not at all; a call that began on one set of tools ends
 //! on it; every listening client is told which of its lists changed.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio::sync::watch;
 
@@ -103,7 +103,7 @@ impl Listing {
         self.templates.iter().find(|template| template.parts.uri_template == uri_template)
     }
 
-    /// The catalog of these under a server's own parts.
+    /// The catalog of these under a server's own parts, with its handlers behind it.
     fn catalog(&self, own: &CatalogParts) -> Result<Arc<Catalog>, ServerError> {
         let parts = CatalogParts {
             tools: self.tools.iter().map(|tool| tool.parts.clone()).collect(),
@@ -114,7 +114,8 @@ impl Listing {
             ..own.clone()
         };
         let named = parts.clone();
-        Catalog::build(parts).map(Arc::new).map_err(|problems| ServerError::unpublishable(&named, problems))
+        let catalog = Catalog::build(parts).map_err(|problems| ServerError::unpublishable(&named, problems))?;
+        Ok(Arc::new(catalog.with_behind(self.clone())))
     }
 }
 
@@ -126,20 +127,17 @@ struct Shared {
     /// What a server says of itself; its lists are empty.
     own: CatalogParts,
     /// What was published last; held while another is published, so that changes come one after the other.
-    listing: Mutex<Arc<Listing>>,
+    listing: Mutex<Listing>,
     current: RwLock<Arc<Catalog>>,
-    /// Which handlers belong to which catalog, as long as a call may still need them.
-    generations: RwLock<Vec<(Weak<Catalog>, Arc<Listing>)>>,
     hub: Hub,
     stop: watch::Sender<bool>,
 }
 
 impl Handle {
     pub(super) fn new(own: CatalogParts, listing: Listing) -> Result<Self, ServerError> {
-        let (listing, catalog) = (Arc::new(listing.clone()), listing.catalog(&own)?);
+        let catalog = listing.catalog(&own)?;
         Ok(Self(Arc::new(Shared {
             own,
-            generations: RwLock::new(vec![(Arc::downgrade(&catalog), Arc::clone(&listing))]),
             listing: Mutex::new(listing),
             current: RwLock::new(catalog),
             hub: Hub::new(),
@@ -147,23 +145,13 @@ impl Handle {
         })))
     }
 
-    fn listing(&self) -> MutexGuard<'_, Arc<Listing>> {
-        self.0.listing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Changes what is listed. What comes of it is published if it is valid, and all clients that listen are told;
     /// otherwise nothing changes. Calls that have begun end on what they began with.
     pub fn change(&self, change: impl FnOnce(&mut Listing)) -> Result<(), ServerError> {
-        let mut last = self.listing();
-        let mut listing = Listing::clone(&last);
+        let mut last = self.0.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut listing = last.clone();
         change(&mut listing);
         let catalog = listing.catalog(&self.0.own)?;
-        let listing = Arc::new(listing);
-        {
-            let mut generations = self.0.generations.write().unwrap_or_else(PoisonError::into_inner);
-            generations.retain(|(catalog, _)| catalog.strong_count() > 0);
-            generations.push((Arc::downgrade(&catalog), Arc::clone(&listing)));
-        }
         let mut current = self.0.current.write().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *current, Arc::clone(&catalog));
         drop(current);
@@ -197,13 +185,6 @@ impl Handle {
 
     pub(super) fn hub(&self) -> &Hub {
         &self.0.hub
-    }
-
-    /// The handlers that belong to a catalog.
-    pub(super) fn of(&self, catalog: &Arc<Catalog>) -> Option<Arc<Listing>> {
-        let generations = self.0.generations.read().unwrap_or_else(PoisonError::into_inner);
-        let known = |(known, _): &&(Weak<Catalog>, Arc<Listing>)| std::ptr::eq(known.as_ptr(), Arc::as_ptr(catalog));
-        generations.iter().rev().find(known).map(|(_, listing)| Arc::clone(listing))
     }
 }
 

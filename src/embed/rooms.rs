@@ -1,4 +1,5 @@
-//! Runs the handlers: every operation of the engine to the function that was declared for it.
+//! Runs the handlers: every operation of the engine by the function that was declared for it, found behind the
+//! catalog that the operation began on.
 
 use std::sync::Arc;
 
@@ -7,7 +8,10 @@ use super::give::{End, ToolError};
 use super::handle::{Handle, Listing};
 use super::resource::contents;
 use crate::protocol::invoke::BoxFuture;
-use crate::protocol::{Caller, Completing, Content, Found, Invocation, Invoke, Operation, Outcome, Reference};
+use crate::protocol::{
+    Caller, Completing, Completion, Content, Found, Invocation, Invoke, Operation, Outcome, Reference,
+};
+use crate::transport::defect;
 
 /// Runs what was declared.
 pub(super) struct Rooms(pub(super) Handle);
@@ -15,11 +19,8 @@ pub(super) struct Rooms(pub(super) Handle);
 impl Invoke for Rooms {
     fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
-            let Some(listing) = self.0.of(&invocation.catalog) else {
-                return defect(&format!(
-                    "the {} is of a catalog that was never published here",
-                    invocation.operation.name()
-                ));
+            let Some(listing) = invocation.catalog.behind::<Listing>() else {
+                return defect(&format!("the {} is of a catalog without handlers", invocation.operation.name()));
             };
             let operation = invocation.operation.clone();
             let call = Call::new(invocation, caller, self.0.clone());
@@ -66,10 +67,7 @@ async fn carry_out(listing: &Listing, operation: Operation, call: Call) -> Outco
     }
 }
 
-fn complete(
-    listing: &Listing,
-    completing: Completing,
-) -> Option<BoxFuture<'static, Result<crate::protocol::Completion, ToolError>>> {
+fn complete(listing: &Listing, completing: Completing) -> Option<BoxFuture<'static, Result<Completion, ToolError>>> {
     let completers = match &completing.of {
         Reference::Prompt(name) => &listing.prompt(name)?.completers,
         Reference::Template(uri) => &listing.template(uri)?.completers,
@@ -106,7 +104,7 @@ pub(super) struct AskFirst {
 
 impl Invoke for AskFirst {
     fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
-        let listing = self.handle.of(&invocation.catalog);
+        let listing = invocation.catalog.behind::<Listing>();
         let tool =
             invocation.operation.tool().zip(listing).and_then(|(name, listing)| listing.tool(name.as_str()).cloned());
         let first = tool.and_then(|tool| tool.first.clone()).zip(invocation.operation.arguments().cloned());
@@ -119,12 +117,4 @@ impl Invoke for AskFirst {
             }
         })
     }
-}
-
-/// Logs a defect of whoever embeds us under a new number.
-fn defect(problem: &str) -> Outcome {
-    // Without randomness the number is 0: the log line still stands beside the answer in time.
-    let incident = getrandom::u64().unwrap_or(0);
-    tracing::error!(incident = format!("{incident:016x}"), "{problem}");
-    Outcome::Defect { incident }
 }

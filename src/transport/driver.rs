@@ -21,7 +21,7 @@ use super::{Engine, now};
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::{
     Arrival, CallId, Caller, Connection, Content, Decoded, Invocation, Message, Mirror, Notice, Outcome, Output, Reply,
-    Response,
+    Response, Revision, Session,
 };
 
 /// How long a call may take to end once its caller is gone: longer than stopping a child process takes.
@@ -178,9 +178,9 @@ impl<S: Sink> Driver<S> {
         self.lock().running.len()
     }
 
-    /// Whether `initialize` was agreed on.
-    pub(super) fn session_revision(&self) -> Option<crate::protocol::Revision> {
-        self.lock().connection.session().map(crate::protocol::Session::revision)
+    /// What `initialize` agreed on, if it did.
+    pub(super) fn session_revision(&self) -> Option<Revision> {
+        self.lock().connection.session().map(Session::revision)
     }
 
     /// Ends when no call is running.
@@ -348,11 +348,16 @@ impl<S: Sink> Hears for Inner<S> {
 
 /// Polls a call; a panic in it becomes a defect with a number, under which the log has it.
 fn poll_caught(running: Pin<&mut (dyn Future<Output = Outcome> + Send)>, cx: &mut Context<'_>) -> Poll<Outcome> {
-    std::panic::catch_unwind(AssertUnwindSafe(|| running.poll(cx))).unwrap_or_else(|_| {
-        let incident = getrandom::u64().unwrap_or_default();
-        tracing::error!(incident = format!("{incident:016x}"), "a tool's backend panicked");
-        Poll::Ready(Outcome::Defect { incident })
-    })
+    std::panic::catch_unwind(AssertUnwindSafe(|| running.poll(cx)))
+        .unwrap_or_else(|_| Poll::Ready(defect("a backend panicked")))
+}
+
+/// Logs a defect under a new number, which is all that the peer is told.
+pub(crate) fn defect(problem: &str) -> Outcome {
+    // Without randomness the number is 0: the log line still stands beside the answer in time.
+    let incident = getrandom::u64().unwrap_or(0);
+    tracing::error!(incident = format!("{incident:016x}"), "{problem}");
+    Outcome::Defect { incident }
 }
 
 /// The far end, as a running call sees it.

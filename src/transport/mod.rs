@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::Semaphore;
 
+pub(crate) use self::driver::defect;
 pub use self::hub::Hub;
 use crate::protocol::{Connection, Dispatcher, Invoke, Limits, Moment, Principal};
 
