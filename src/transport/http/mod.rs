@@ -320,10 +320,10 @@ fn live(
     };
     match Sid::read(&parts.headers) {
         Sid::Absent => refuse(without, "this needs the Mcp-Session-Id of a live session"),
-        Sid::Malformed => refuse(StatusCode::BAD_REQUEST, "Mcp-Session-Id must stand once and be visible ASCII"),
+        Sid::Malformed => refuse(StatusCode::BAD_REQUEST, post::MALFORMED_SID),
         Sid::Given(id) => match server.sessions.get(&Principal::LOCAL, &id) {
             Some(session) => Ok((id, session)),
-            None => refuse(StatusCode::NOT_FOUND, "no such session: open another by initialize without Mcp-Session-Id"),
+            None => refuse(StatusCode::NOT_FOUND, post::UNKNOWN_SESSION),
         },
     }
 }

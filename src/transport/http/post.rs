@@ -125,7 +125,7 @@ pub(super) async fn serve(
 ) -> Response<Payload> {
     let mirror = mirror_of(&parts.headers);
     let header = Header::read(&mirror);
-    let offer = server.engine.dispatcher.catalog().offer();
+    let offer = server.offer();
     let post = Post { server, accepted, header, mirror, sid: Sid::read(&parts.headers), offer, peer };
     let decoded = Decoded::read(&body, &server.engine.limits.json);
     // Only what the message keeps of it stays in memory.
@@ -383,8 +383,8 @@ impl Post<'_> {
 }
 
 const NO_SESSION: &str = "this request belongs to no session: open with initialize and send its Mcp-Session-Id, or send the modern _meta and headers";
-const UNKNOWN_SESSION: &str = "no such session: open another by initialize without Mcp-Session-Id";
-const MALFORMED_SID: &str = "Mcp-Session-Id must stand once and be visible ASCII";
+pub(super) const UNKNOWN_SESSION: &str = "no such session: open another by initialize without Mcp-Session-Id";
+pub(super) const MALFORMED_SID: &str = "Mcp-Session-Id must stand once and be visible ASCII";
 
 fn code_of(answer: &Answer, era: Era) -> StatusCode {
     match answer {
