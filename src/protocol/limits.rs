@@ -39,10 +39,10 @@ pub const BAD_LINES_AT_MOST: u32 = 1000;
 /// Longest deadline a tool may declare, whatever progress it makes.
 pub const DEADLINE_AT_MOST: Duration = Duration::from_secs(3600);
 
-/// Most listen streams, or most resources subscribed to, of one connection.
+/// Most listen streams of one connection.
 pub const SUBSCRIPTIONS_AT_MOST: usize = 16;
 
-/// Most entries of one kind in a subscription.
+/// Most entries of one kind in a subscription, and most resources that a legacy session is subscribed to.
 pub const SUBSCRIBED_URIS: usize = 256;
 
 /// Longest URI that can be subscribed to, bytes: it is kept as long as the subscription.
@@ -114,7 +114,7 @@ pub const SCHEMA_EXPANDED: usize = 16 * SCHEMA_SUBSCHEMAS;
 /// See [`SCHEMA_DEPTH`].
 pub const SCHEMA_BYTES: usize = 256 * 1024;
 
-/// Milliseconds that a client should wait between two looks at a task: a person does not notice, and a poll costs little.
+/// How long a client should wait between two looks at a task: a person does not notice, and a poll costs little.
 pub const TASK_POLL: Duration = Duration::from_secs(1);
 
 /// Tasks on one page of a list.
@@ -171,6 +171,8 @@ pub struct Limits {
     pub deadline: Duration,
     /// How long calls in flight may go on after the end of input or a request to stop.
     pub drain: Duration,
+    /// How long they may take to end once they are cancelled after that: longer than stopping a child process takes.
+    pub stop: Duration,
     /// Bytes of HTTP bodies in memory, all together.
     pub bodies: usize,
     /// Bytes of sent events kept for resuming, all sessions together; 0 keeps none, and no stream can be resumed.
@@ -202,6 +204,7 @@ impl Default for Limits {
             calls: 1024,
             deadline: Duration::from_secs(60),
             drain: Duration::from_secs(2),
+            stop: Duration::from_secs(6),
             bodies: 64 * 1024 * 1024,
             replay: 64 * 1024 * 1024,
             header_time: Duration::from_secs(10),

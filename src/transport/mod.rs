@@ -9,16 +9,13 @@ mod hub;
 pub mod stdio;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use tokio::sync::Semaphore;
 
 pub(crate) use self::driver::defect;
 pub use self::hub::Hub;
 use crate::protocol::{Connection, Dispatcher, Invoke, Limits, Moment, Principal};
-
-/// How long calls may take to stop once they are cancelled at the end.
-const STOP_TIME: Duration = Duration::from_secs(6);
 
 /// What every transport serves from. Cloning shares it.
 #[derive(Clone)]

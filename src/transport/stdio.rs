@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use tokio::sync::Notify;
 
 use super::driver::{Answer, Driver, Sink};
-use super::{Engine, STOP_TIME, ServeError};
+use super::{Engine, ServeError};
 use crate::protocol::framing::{Line, Lines};
 use crate::protocol::{Arrival, Decoded, Fault, Malformed, Principal};
 
@@ -58,7 +58,7 @@ impl Streams {
 ///
 /// Calls in flight are then answered for the engine's drain time and cancelled after it.
 pub async fn serve(engine: Engine, streams: Streams, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
-    let drain = engine.limits.drain;
+    let (drain, stop_time) = (engine.limits.drain, engine.limits.stop);
     let message = engine.limits.message;
     let json = engine.limits.json;
     let Streams { input, output } = streams;
@@ -96,7 +96,7 @@ pub async fn serve(engine: Engine, streams: Streams, stop: impl Future<Output = 
     }
     driver.drain();
     driver.close();
-    let _ = tokio::time::timeout(STOP_TIME, driver.idle()).await;
+    let _ = tokio::time::timeout(stop_time, driver.idle()).await;
     let _ = tokio::task::spawn_blocking(move || outgoing.close(drain)).await;
     Ok(())
 }

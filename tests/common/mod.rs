@@ -134,6 +134,8 @@ fn schema(value: &Value) -> Json {
 
 /// An engine that serves `act` and `mirrored`, whose arguments `region` and `count` are mirrored in headers.
 pub(crate) fn engine(limits: Limits, offer: Offer) -> (Engine, Arc<Backend>, Reports) {
+    // What does not end by itself when it is stopped is a hang here, which patience ends.
+    let limits = Limits { stop: 10 * PATIENCE, ..limits };
     let mut act = ToolParts::new("act");
     act.input_schema = schema(&json!({ "type": "object" }));
     let mut mirrored = ToolParts::new("mirrored");

@@ -3,7 +3,6 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -66,15 +65,13 @@ impl Server {
         drop(self.stop.take());
     }
 
-    /// Waits until it has stopped; says how long that took.
-    pub(crate) fn wait_stopped(&mut self) -> Duration {
-        let began = Instant::now();
+    /// Waits until it has stopped.
+    pub(crate) fn wait_stopped(&mut self) {
         let served = self.served.take().unwrap();
         self.runtime
             .block_on(async { tokio::time::timeout(PATIENCE, served).await })
             .expect("stopped in time")
             .unwrap();
-        began.elapsed()
     }
 
     /// Sends one request on a socket of its own and reads the whole answer.

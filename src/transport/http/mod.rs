@@ -42,7 +42,7 @@ use self::replay::Room;
 use self::session::{Places, Sessions};
 use self::socket::{Serving, Socket, Turn};
 use self::sse::Lanes;
-use super::{Engine, STOP_TIME, ServeError};
+use super::{Engine, ServeError};
 use crate::protocol::{Offer, Principal};
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -197,7 +197,7 @@ pub async fn serve(
         let _ = stage.send(Stage::Ending);
     }
     server.end_calls();
-    let _ = tokio::time::timeout(STOP_TIME, async { tokio::join!(stage.closed(), server.engine.idle()) }).await;
+    let _ = tokio::time::timeout(limits.stop, async { tokio::join!(stage.closed(), server.engine.idle()) }).await;
     Ok(())
 }
 
