@@ -6,6 +6,7 @@
 //! whoever embeds the engine.
 
 pub mod backend;
+mod blocking;
 pub mod command;
 pub mod confine;
 mod fill;

@@ -12,6 +12,7 @@ use std::path::Path;
 use bytes::Bytes;
 
 use super::backend::defect;
+use super::blocking::blocking;
 use super::fill::{self, TooLong, among};
 use super::outgoing::Outgoing;
 use super::resource::{Resources, Unreadable, open_and_read};
@@ -146,15 +147,15 @@ impl Telling<'_> {
     async fn file(&self, path: &Path, cap: usize) -> Result<Bytes, Ended> {
         let Some(path) = path.to_str().map(str::to_owned) else { return Err(Box::new(defect("a path is not UTF-8"))) };
         let (root, name) = (self.prompt.root.clone(), path.clone());
-        match tokio::task::spawn_blocking(move || open_and_read(&root, &path, cap)).await {
-            Ok(Ok(bytes)) => Ok(bytes),
-            Ok(Err(why @ (Unreadable::Absent | Unreadable::Refused(_)))) => {
+        match blocking(move || open_and_read(&root, &path, cap)).await {
+            Some(Ok(bytes)) => Ok(bytes),
+            Some(Err(why @ (Unreadable::Absent | Unreadable::Refused(_)))) => {
                 tracing::warn!(prompt = %self.prompt.name, path = name, "not read: {why}");
                 let text = "a file of this prompt cannot be read: the operator's log has the cause";
                 Err(Box::new(Outcome::Failed(Content::text(text))))
             }
-            Ok(Err(why)) => Err(Box::new(why.outcome(&name))),
-            Err(_) => Err(Box::new(defect("a file could not be looked at"))),
+            Some(Err(why)) => Err(Box::new(why.outcome(&name))),
+            None => Err(Box::new(defect("a file could not be looked at"))),
         }
     }
 

@@ -319,7 +319,7 @@ impl Connection {
                 }
             }
             Ok(Step::Invoke(invocation)) => {
-                let declared = invocation.operation.tool().and_then(|name| invocation.catalog.tool(name.as_str()));
+                let declared = invocation.tool();
                 let time = match admitted.method() {
                     // It waits for its task to end (2025-11-25 basic/utilities/tasks, Result Retrieval).
                     Method::TasksResult => DEADLINE_AT_MOST,

@@ -403,7 +403,8 @@ fn write_text(text: &str, out: &mut BytesMut) {
     out.put_u8(b'}');
 }
 
-fn text(text: &str) -> Json {
+/// A text.
+pub(super) fn text(text: &str) -> Json {
     Json::String(text.to_owned())
 }
 

@@ -135,7 +135,7 @@ impl Exchange {
     fn reply(&self, outcome: Outcome, dispatcher: &Dispatcher, now: u64) -> Result<Bytes, Fault> {
         match (outcome, &self.invocation.operation) {
             (Outcome::Complete(content), Operation::Call { .. }) => {
-                if let Err(problem) = self.check_output(&content) {
+                if let Some(problem) = self.invocation.tool().and_then(|tool| tool.misfit(&content)) {
                     return Err(self.defect(dispatcher, &problem));
                 }
                 Ok(encode_result(&content, false, self.revision, self.catalog()))
@@ -202,19 +202,6 @@ impl Exchange {
         }
     }
 
-    /// A tool with an `outputSchema` must return what fits it (2025-06-18 server/tools, Output Schema).
-    fn check_output(&self, content: &Content) -> Result<(), String> {
-        let tool = self.invocation.operation.tool().and_then(|name| self.catalog().tool(name.as_str()));
-        let Some(schema) = tool.and_then(|tool| tool.output.as_ref()) else { return Ok(()) };
-        let Some(value) = &content.structured else {
-            return Err("the tool has an outputSchema but returned no structured content".to_owned());
-        };
-        match schema.violations(value).first() {
-            None => Ok(()),
-            Some(first) => Err(format!("the structured content does not fit the outputSchema at {:?}", first.pointer)),
-        }
-    }
-
     fn ask_modern(&self, ask: Ask, dispatcher: &Dispatcher, now: u64) -> Result<Bytes, Fault> {
         if let Some(required) = self.invocation.client.missing(ask.requests.iter().map(|r| r.kind)) {
             return Err(Fault::MissingClientCapability { required });
@@ -235,7 +222,7 @@ impl Exchange {
             };
             members.insert("requestState".to_owned(), sealed.into());
         }
-        members.insert("_meta".to_owned(), serde_json::from_slice(self.catalog().identity_meta()).unwrap_or_default());
+        members.insert("_meta".to_owned(), self.catalog().identity_value());
         Ok(Value::Object(members).to_string().into())
     }
 

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use super::admit::ClientCapabilities;
-use super::catalog::{Catalog, Found, ToolName};
+use super::catalog::{Catalog, Found, Tool, ToolName};
 use super::content::{Content, PromptMessage, ResourceContents};
 use super::json::RawJson;
 use super::log::LogLevel;
@@ -198,6 +198,11 @@ pub struct Invocation {
 }
 
 impl Invocation {
+    /// The tool that is called, as the catalog has it.
+    pub fn tool(&self) -> Option<&Tool> {
+        self.operation.tool().and_then(|name| self.catalog.tool(name.as_str()))
+    }
+
     /// The client's answer under a key.
     pub fn answer(&self, key: &str) -> Option<&RawJson> {
         self.answers.iter().find(|(k, _)| &**k == key).map(|(_, answer)| answer)
@@ -256,9 +261,7 @@ impl InputKind {
             Self::Roots => "roots/list",
         }
     }
-}
 
-impl InputKind {
     /// The capability that a client declares to be asked this.
     pub fn needs(self) -> &'static str {
         match self {

@@ -12,7 +12,7 @@ pub mod connection;
 pub mod content;
 pub mod digest;
 pub mod dispatch;
-pub mod exchange;
+mod exchange;
 pub mod fault;
 pub mod framing;
 pub mod headers;

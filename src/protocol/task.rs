@@ -221,10 +221,6 @@ impl TaskView {
     }
 }
 
-fn identity(catalog: &Catalog) -> Value {
-    serde_json::from_slice(catalog.identity_meta()).unwrap_or_default()
-}
-
 /// The answer on the wire. `cursor` makes a cursor of a position.
 pub(super) fn encode(
     answer: TaskAnswer,
@@ -235,7 +231,7 @@ pub(super) fn encode(
     let form = revision.rules().tasks;
     let modern = |mut members: Map<String, Value>, kind: &str| {
         members.insert("resultType".to_owned(), kind.into());
-        members.insert("_meta".to_owned(), identity(catalog));
+        members.insert("_meta".to_owned(), catalog.identity_value());
         members
     };
     let members = match (answer, form) {

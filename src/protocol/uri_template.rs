@@ -110,18 +110,25 @@ impl UriTemplate {
             let (name, tail) = tail.split_once('}')?;
             rest = tail;
             let (anything, name) = name.strip_prefix('+').map_or((false, name), |name| (true, name));
-            for byte in value(name)?.bytes() {
-                let plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-                if plain || (anything && b"/:?#[]@!$&'()*+,;=".contains(&byte)) {
-                    out.push(char::from(byte));
-                } else {
-                    out.push_str(&format!("%{byte:02X}"));
-                }
-            }
+            let plain: &[u8] = if anything { b"/:?#[]@!$&'()*+,;=" } else { b"" };
+            out.push_str(&percent_encoded(&value(name)?, plain));
         }
         out.push_str(rest);
         Some(out)
     }
+}
+
+/// Percent-encodes all but unreserved characters (RFC 3986, 2.3) and these.
+pub fn percent_encoded(text: &str, plain: &[u8]) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || plain.contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
 }
 
 /// Percent-decodes once.

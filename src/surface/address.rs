@@ -3,6 +3,8 @@
 //! Promises: what is made here is an absolute URI, in which a name can be told from what surrounds
 //! it; the same names make the same address.
 
+use crate::protocol::uri_template::percent_encoded;
+
 /// Schemes that mean something to clients already.
 const TAKEN: [&str; 12] =
     ["http", "https", "file", "data", "blob", "about", "javascript", "mailto", "ui", "ws", "wss", "ftp"];
@@ -35,17 +37,9 @@ fn base(folder: &str) -> String {
     if folder.ends_with(['/', ':']) { folder.to_owned() } else { format!("{folder}/") }
 }
 
-/// Percent-encodes all but unreserved characters and slashes (RFC 3986, 2.3).
+/// Percent-encodes all but unreserved characters and slashes.
 pub fn encoded(path: &str) -> String {
-    let mut out = String::new();
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    out
+    percent_encoded(path, b"/")
 }
 
 #[cfg(test)]

@@ -186,6 +186,11 @@ impl Template {
         Self(vec![Piece::Literal(text.into())])
     }
 
+    /// The text, if it has no placeholder.
+    pub fn as_literal(&self) -> Option<&str> {
+        super::template::literal(self)
+    }
+
     /// Reads text with placeholders; an error says which brace is none of one, nor doubled.
     pub fn parse(text: &str) -> Result<Self, String> {
         super::template::parse(text).map_err(|stray| stray.problem)

@@ -98,7 +98,7 @@ pub fn render(elements: &[Element], values: &Values) -> Result<Vec<String>, Argv
                 break;
             };
             check(template, &text, values, ends_options)?;
-            ends_options |= is_double_dash(template);
+            ends_options |= template.as_literal() == Some("--");
             rendered.push(text);
         }
         // A `--` of a group that is left out stands before nothing.
@@ -140,14 +140,6 @@ fn check(template: &Template, text: &str, values: &Values, after_dashes: bool) -
         return Err(ArgvRefusal::LooksLikeOption(name.clone()));
     }
     Ok(())
-}
-
-fn is_double_dash(template: &Template) -> bool {
-    let literal = |piece: &Piece| match piece {
-        Piece::Literal(literal) => Some(literal.clone()),
-        Piece::Argument(_) => None,
-    };
-    template.0.iter().map(literal).collect::<Option<String>>().as_deref() == Some("--")
 }
 
 #[cfg(test)]

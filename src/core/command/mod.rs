@@ -22,7 +22,7 @@ use super::backend::defect;
 use super::confine::{self, PathRefusal, Root};
 use super::process::{self, Ended, Environment, Exit, Launch, Line, Program, SpawnError};
 use crate::protocol::{Arguments, Caller, Catalog, Content, Invocation, Outcome, RawJson};
-use crate::surface::declaration::{Argument, ArgumentKind, Element, Feed, Output, Piece, Run};
+use crate::surface::declaration::{Argument, ArgumentKind, Element, Feed, Output, Run};
 use argv::{ArgvRefusal, Value, Values};
 use report::Reporter;
 use talk::Conversation;
@@ -108,11 +108,11 @@ pub enum Refusal {
 impl CommandTool {
     /// Takes a checked declaration and finds its program; a missing one is looked for again at each call.
     pub fn new(name: String, run: Run) -> Self {
-        let program = declared_program(&run).and_then(|declared| Program::find(&declared).ok());
+        let program = declared_program(&run).and_then(|declared| Program::find(declared).ok());
         let declared = declared_program(&run).unwrap_or_default();
         let reporter = Reporter {
             tool: name.clone(),
-            program: Path::new(&declared).file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            program: Path::new(declared).file_name().unwrap_or_default().to_string_lossy().into_owned(),
             narrowing: narrowing(&run),
             cap: run.cap,
         };
@@ -253,7 +253,7 @@ impl CommandTool {
             return Ok(program.clone());
         }
         let declared = declared_program(&self.run).ok_or(Refusal::Declaration("the program is not a fixed name"))?;
-        Program::find(&declared).map_err(|why| self.not_started(why))
+        Program::find(declared).map_err(|why| self.not_started(why))
     }
 
     fn not_started(&self, why: SpawnError) -> Refusal {
@@ -278,13 +278,9 @@ impl CommandTool {
 }
 
 /// The first element, if it is one literal.
-fn declared_program(run: &Run) -> Option<String> {
+fn declared_program(run: &Run) -> Option<&str> {
     let Some(Element::One(template)) = run.argv.first() else { return None };
-    let literal = |piece: &Piece| match piece {
-        Piece::Literal(text) => Some(text.clone()),
-        Piece::Argument(_) => None,
-    };
-    template.0.iter().map(literal).collect::<Option<String>>().filter(|text| !text.is_empty())
+    template.as_literal().filter(|text| !text.is_empty())
 }
 
 /// The arguments that decide what the program does, as opposed to the text that it is fed.
@@ -342,7 +338,7 @@ mod tests {
 
     use super::*;
     use crate::protocol::{Json, RawJson};
-    use crate::surface::declaration::{Template, Variable};
+    use crate::surface::declaration::{Piece, Template, Variable};
 
     fn literal(text: &str) -> Element {
         Element::One(Template(vec![Piece::Literal(text.to_owned())]))

@@ -17,6 +17,7 @@ use bytes::Bytes;
 pub(super) use self::file::{Unreadable, open_and_read};
 use self::variables::Variables;
 use super::backend::defect;
+use super::blocking::blocking;
 use super::command::{CommandTool, Refusal};
 use super::fill;
 use super::outgoing::Outgoing;
@@ -120,11 +121,6 @@ impl Resources {
         };
         completion.map_or_else(|| defect("a folder could not be looked at"), Outcome::Completed)
     }
-}
-
-/// Does on a thread of its own what may wait for a disk; `None` if it panicked.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    tokio::task::spawn_blocking(work).await.ok()
 }
 
 impl Entry {

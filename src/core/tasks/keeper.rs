@@ -6,16 +6,18 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::clock::Clock;
+use super::clock::{Clock, millis};
 use super::entry::{ChangeError, Entry, Refusal, Spot, lock};
 use super::record::{Phase, Record};
-use super::{Audience, blocking, run};
+use super::{Audience, run};
+use crate::core::blocking::blocking;
 use crate::core::store::{Store, StoreError, Unreadable, WriteError};
 use crate::protocol::invoke::TaskWish;
-use crate::protocol::limits::TaskLimits;
+use crate::protocol::limits::{TASK_POLL, TaskLimits};
 use crate::protocol::{Catalog, Fault, Invocation, Invoke, Principal, TaskId, digest};
 
 /// What a task ends with whose process is not there any more.
@@ -293,7 +295,7 @@ impl Keeper {
             record.updated_ms = now;
             record.view()
         };
-        let pause = super::clock::millis(crate::protocol::limits::TASK_POLL);
+        let pause = millis(TASK_POLL);
         if now.saturating_sub(entry.told_ms.load(Ordering::Relaxed)) < pause {
             return;
         }
@@ -359,7 +361,7 @@ impl Keeper {
     /// Ends a task, trying again until it is on the disk. What cannot be kept is replaced by a text that says so.
     pub(super) async fn end(self: &Arc<Self>, entry: &Arc<Entry>, phase: Phase) {
         let mut phase = phase;
-        let mut pause = std::time::Duration::from_secs(1);
+        let mut pause = Duration::from_secs(1);
         loop {
             let (keeper, changing, ending) = (Arc::clone(self), Arc::clone(entry), phase.clone());
             match blocking(move || keeper.change(&changing, |record| record.end(ending))).await {
@@ -382,7 +384,7 @@ impl Keeper {
                 return;
             }
             tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(std::time::Duration::from_secs(30));
+            pause = (pause * 2).min(Duration::from_secs(30));
         }
     }
 }

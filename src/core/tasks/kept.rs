@@ -12,8 +12,8 @@ use serde_json::{Map, Number, Value};
 use crate::protocol::json::JsonLimits;
 use crate::protocol::{Audience, Block, Body, Content, Json, Piece, ResourceContents, ResourceLink, Role};
 
-/// Deepest value that is kept: what the parser itself can read.
-const LIMITS: JsonLimits = JsonLimits { depth: 127, keys: usize::MAX, items: usize::MAX };
+/// Bounds on what is kept, which was checked when it came: no value deeper than the parser itself can read.
+pub(super) const LIMITS: JsonLimits = JsonLimits { depth: 127, keys: usize::MAX, items: usize::MAX };
 
 /// A value cannot be kept, or what was kept cannot be read; what is wrong.
 pub(super) type Problem = String;

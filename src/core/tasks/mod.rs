@@ -23,6 +23,7 @@ use self::entry::{ChangeError, Entry, Refusal, Spot};
 use self::keeper::Keeper;
 use self::record::{Phase, Record, Taken};
 use super::backend::defect;
+use super::blocking::blocking;
 use super::store::{Store, StoreError};
 use crate::protocol::invoke::{BoxFuture, TaskWish};
 use crate::protocol::limits::{TASK_PAGE, TASK_POLL, TaskLimits};
@@ -177,10 +178,14 @@ impl Tasks {
 
     async fn cancel(&self, invocation: &Invocation, spot: Spot) -> Outcome {
         let experimental = invocation.revision.rules().tasks == Form::Experimental;
-        let ended = |record: &Record| match experimental {
+        let ended = |record: &Record| match (experimental, record.view()) {
+            (false, _) => Outcome::Task(TaskAnswer::Done),
             // 2025-11-25 basic/utilities/tasks, Task Cancellation.
-            true => Outcome::Refused(format!("this task has already ended ({})", status(record))),
-            false => Outcome::Task(TaskAnswer::Done),
+            (true, Ok(view)) => {
+                let status = view.status(Form::Experimental).name();
+                Outcome::Refused(format!("this task has already ended ({status})"))
+            }
+            (true, Err(problem)) => defect(&format!("a task cannot be shown: {problem}")),
         };
         let entry = match spot {
             Spot::Elsewhere(record) if record.has_ended() => return ended(&record),
@@ -273,11 +278,6 @@ impl Tasks {
 /// How often what has expired is deleted. It is invisible from the moment it expires.
 const SWEEP: Duration = Duration::from_secs(10);
 
-/// Runs what may wait for the disk where nothing else waits for it. `None` if it panicked, which was logged.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    tokio::task::spawn_blocking(work).await.ok()
-}
-
 fn take_answers(
     keeper: &Arc<Keeper>,
     entry: &Arc<Entry>,
@@ -312,16 +312,6 @@ fn take_answers(
         }
         (Ok(_), _) => Ok(()),
         (Err(problem), _) => Err(Refusal::defect(&format!("answers to a task cannot be kept: {problem}"))),
-    }
-}
-
-fn status(record: &Record) -> &'static str {
-    match record.phase {
-        Phase::Working => "working",
-        Phase::Waiting { .. } => "input_required",
-        Phase::Returned { failed: false, .. } => "completed",
-        Phase::Returned { failed: true, .. } | Phase::Error { .. } => "failed",
-        Phase::Cancelled => "cancelled",
     }
 }
 

@@ -3,25 +3,23 @@
 //! Promises: what has ended never changes; a key that was asked under is never asked under again
 //! (tasks extension, Task Update Requests: "unique over the lifetime of a single task"); an answer counts once.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::clock::iso;
-use super::kept::{KeptContent, Problem, text_of, value_of};
+use super::clock::{iso, millis};
+use super::kept::{KeptContent, LIMITS, Problem, text_of, value_of};
 use crate::core::store::Unreadable;
 use crate::protocol::invoke::TaskWish;
-use crate::protocol::json::JsonLimits;
 use crate::protocol::limits::{ASKED_AT_MOST, TASK_POLL, TaskLimits};
 use crate::protocol::{
     Arguments, Ask, Catalog, ClientCapabilities, Content, Fault, InputKind, InputRequest, Invocation, Operation,
-    Principal, RawJson, Revision, TaskDetail, TaskId, TaskSupport, TaskView,
+    Principal, RawJson, Revision, TaskDetail, TaskId, TaskSupport, TaskView, ToolName,
 };
 
 /// The format of a record.
 const VERSION: u64 = 1;
-
-/// Bounds on the texts of a record, which were checked when they came.
-const TEXT: JsonLimits = JsonLimits { depth: 127, keys: usize::MAX, items: usize::MAX };
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -293,7 +291,7 @@ impl Record {
 
     /// The tool's name and arguments.
     fn call(&self) -> Option<Operation> {
-        let tool = crate::protocol::ToolName::new(&self.tool)?;
+        let tool = ToolName::new(&self.tool)?;
         Some(Operation::Call { tool, arguments: Arguments::new(raw(&self.arguments).ok()?)?, task: None })
     }
 
@@ -307,13 +305,13 @@ impl Record {
     /// The call, for a process that did not see it begin.
     pub(super) fn invocation(
         &self,
-        catalog: &std::sync::Arc<Catalog>,
+        catalog: &Arc<Catalog>,
         principal: &Principal,
         revision: Revision,
     ) -> Option<Invocation> {
         let operation = self.call().filter(|_| self.fits(catalog))?;
         Some(Invocation {
-            catalog: std::sync::Arc::clone(catalog),
+            catalog: Arc::clone(catalog),
             operation,
             answers: Vec::new(),
             state: None,
@@ -345,7 +343,7 @@ impl Record {
             created: iso(self.created_ms),
             updated: iso(self.updated_ms),
             ttl_ms: Some(self.ttl_ms),
-            poll_ms: Some(super::clock::millis(TASK_POLL)),
+            poll_ms: Some(millis(TASK_POLL)),
             cancelled: self.phase == Phase::Cancelled,
             detail,
         })
@@ -382,5 +380,5 @@ impl Phase {
 }
 
 fn raw(text: &str) -> Result<RawJson, Problem> {
-    RawJson::new(bytes::Bytes::copy_from_slice(text.as_bytes()), &TEXT).map_err(|error| error.to_string())
+    RawJson::new(bytes::Bytes::copy_from_slice(text.as_bytes()), &LIMITS).map_err(|error| error.to_string())
 }

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::blocking;
 use super::entry::{ChangeError, Entry};
 use super::keeper::Keeper;
 use super::record::{Again, Parked, Phase};
 use crate::core::backend::{defect, incident};
+use crate::core::blocking::blocking;
 use crate::core::outgoing::Outgoing;
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::limits::TASK_MESSAGE_BYTES;
-use crate::protocol::{Ask, Caller, Content, Fault, Invocation, Notice, Outcome};
+use crate::protocol::{Ask, Caller, Fault, Invocation, Notice, Outcome};
 
 /// How long a call may take to end once it was told to: longer than stopping a child process takes.
 const GRACE: Duration = Duration::from_secs(8);
@@ -102,8 +102,7 @@ async fn run(
 }
 
 async fn carry_out(keeper: &Arc<Keeper>, entry: &Arc<Entry>, invocation: &Invocation) -> Ended {
-    let tool = invocation.operation.tool().and_then(|name| invocation.catalog.tool(name.as_str()));
-    let deadline = tool.and_then(|tool| tool.deadline);
+    let deadline = invocation.tool().and_then(|tool| tool.deadline);
     let gone = watch::Sender::new(false);
     let caller = TaskCaller { keeper: Arc::downgrade(keeper), entry: Arc::downgrade(entry), gone: gone.subscribe() };
     let (invoke, call) = (Arc::clone(&keeper.invoke), invocation.clone());
@@ -139,7 +138,7 @@ fn conclude(invocation: &Invocation, outcome: Outcome) -> Phase {
         Phase::fault(&Fault::Internal { incident: incident(&problem) })
     };
     match outcome {
-        Outcome::Complete(content) => match misfit(invocation, &content) {
+        Outcome::Complete(content) => match invocation.tool().and_then(|tool| tool.misfit(&content)) {
             None => Phase::returned(&content, false).unwrap_or_else(|problem| unkept(&problem)),
             Some(problem) => unkept(&problem),
         },
@@ -153,19 +152,6 @@ fn conclude(invocation: &Invocation, outcome: Outcome) -> Phase {
         | Outcome::Task(_)
         | Outcome::InputRequired(_) => unkept("the backend gave an answer of another kind"),
     }
-}
-
-/// A tool with an `outputSchema` must return what fits it (2025-06-18 server/tools, Output Schema).
-fn misfit(invocation: &Invocation, content: &Content) -> Option<String> {
-    let tool = invocation.operation.tool().and_then(|name| invocation.catalog.tool(name.as_str()))?;
-    let schema = tool.output.as_ref()?;
-    let Some(value) = &content.structured else {
-        return Some("it has an outputSchema but returned no structured content".to_owned());
-    };
-    let violations = schema.violations(value);
-    violations
-        .first()
-        .map(|first| format!("its structured content does not fit the outputSchema at {:?}", first.pointer))
 }
 
 /// Lets a task wait for answers; or gives what to go on with at once, or what it ends with.

@@ -3,14 +3,10 @@
 use super::parts::{
     Annotations, Icon, Identity, PromptArgument, PromptParts, ResourceParts, TaskSupport, TemplateParts, ToolParts,
 };
-use crate::protocol::content::object;
+use crate::protocol::content::{object, text};
 use crate::protocol::json::Json;
 use crate::protocol::revision::{Era, Revision};
 use crate::protocol::schema;
-
-fn text(text: &str) -> Json {
-    Json::String(text.to_owned())
-}
 
 fn texts<'t>(texts: impl IntoIterator<Item = &'t String>) -> Json {
     Json::Array(texts.into_iter().map(|t| text(t)).collect())

@@ -6,7 +6,7 @@ use super::definition;
 use super::parts::{CacheScope, CatalogParts, Completes, TaskSupport};
 use super::skills::SkillParts;
 use super::{SERVER_INFO_KEY, SKILLS_EXTENSION, TASKS_EXTENSION};
-use crate::protocol::content::object;
+use crate::protocol::content::{object, text};
 use crate::protocol::digest::{self, Digest};
 use crate::protocol::json::{Json, RawJson};
 use crate::protocol::revision::{Era, Revision, Rules, Tasks};
@@ -127,10 +127,6 @@ impl Encoded {
             Revision::V2026_07_28 => e,
         }
     }
-}
-
-fn text(text: &str) -> Json {
-    Json::String(text.to_owned())
 }
 
 fn push_hints(members: &mut Vec<(String, Json)>, parts: &CatalogParts) {

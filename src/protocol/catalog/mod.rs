@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde_json::Value;
 
 use self::encoded::Encoded;
 pub use self::encoded::{List, Page};
@@ -292,6 +293,11 @@ impl Catalog {
     /// The `_meta` object of every modern result.
     pub(super) fn identity_meta(&self) -> &Bytes {
         &self.encoded.identity_meta
+    }
+
+    /// The same as a value, for a result that is put together as one.
+    pub(super) fn identity_value(&self) -> Value {
+        serde_json::from_slice(self.identity_meta()).unwrap_or_default()
     }
 
     /// The end of a result that may be cached, from `ttlMs` on, for a revision that has such hints.

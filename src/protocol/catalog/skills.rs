@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 
 use super::{CatalogError, Place};
-use crate::protocol::content::{Body, ResourceContents, object};
+use crate::protocol::content::{Body, ResourceContents, object, text};
 use crate::protocol::digest;
 use crate::protocol::json::Json;
 use crate::protocol::limits::{SKILL_BYTES, SKILL_FILES};
+use crate::protocol::uri_template::percent_encoded;
 
 /// The file that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
@@ -44,15 +45,7 @@ pub struct SkillFile {
 impl SkillParts {
     /// The URI of a path within it.
     fn locate(&self, path: &str) -> String {
-        let mut uri = format!("{}/", self.uri);
-        for byte in path.bytes() {
-            if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&byte) {
-                uri.push(char::from(byte));
-            } else {
-                uri.push_str(&format!("%{byte:02X}"));
-            }
-        }
-        uri
+        format!("{}/{}", self.uri, percent_encoded(path, b"!$&'()*+,;=:@/"))
     }
 
     fn said(&self, key: &str) -> Option<&str> {
@@ -84,10 +77,6 @@ impl SkillParts {
             ("mimeType", Some(text("text/markdown"))),
         ])
     }
-}
-
-fn text(text: &str) -> Json {
-    Json::String(text.to_owned())
 }
 
 /// The skills of a catalog by the URIs of what is in them.

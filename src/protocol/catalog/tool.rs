@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::definition;
 use super::parts::{TaskSupport, ToolParts};
 use super::{CatalogError, Place};
+use crate::protocol::content::Content;
 use crate::protocol::digest::{self, Digest};
 use crate::protocol::headers::HeaderPlan;
 use crate::protocol::json::Json;
@@ -54,6 +55,20 @@ pub struct Tool {
     pub task: TaskSupport,
     /// Digest of the definition as the modern era receives it.
     pub digest: Digest,
+}
+
+impl Tool {
+    /// Why content is no result of this tool, for a log: one with an `outputSchema` must return what fits it
+    /// (2025-06-18 server/tools, Output Schema).
+    pub fn misfit(&self, content: &Content) -> Option<String> {
+        let schema = self.output.as_ref()?;
+        let Some(value) = &content.structured else {
+            return Some("the tool has an outputSchema but returned no structured content".to_owned());
+        };
+        let violations = schema.violations(value);
+        let first = violations.first()?;
+        Some(format!("the structured content does not fit the outputSchema at {:?}", first.pointer))
+    }
 }
 
 pub(super) fn build(index: usize, parts: &ToolParts, problems: &mut Vec<CatalogError>) -> Option<Tool> {

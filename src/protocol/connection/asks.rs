@@ -2,11 +2,14 @@
 
 use std::time::Instant;
 
-use super::{CallId, Connection, Exchange, Output};
+use serde_json::Value;
+
+use super::{CallId, Connection, Exchange, InFlight, Output};
 use crate::protocol::asking::{Asking, Heard};
 use crate::protocol::content::Content;
 use crate::protocol::invoke::Ask;
-use crate::protocol::limits::ANSWER_TIME;
+use crate::protocol::json::{RawJson, shortened};
+use crate::protocol::limits::{ANSWER_TIME, ECHOED_CHARACTERS};
 use crate::protocol::message::{RequestId, Response};
 
 impl Connection {
@@ -41,7 +44,7 @@ impl Connection {
         self.outputs.extend(messages.into_iter().map(|message| Output::Ask { arrival, message }));
         exchange.deadline = now + ANSWER_TIME;
         exchange.asking = Some(asking);
-        self.by_id.insert(exchange.id.clone(), super::InFlight::Call(call));
+        self.by_id.insert(exchange.id.clone(), InFlight::Call(call));
         self.exchanges.insert(call, exchange);
     }
 
@@ -64,7 +67,7 @@ impl Connection {
                 let Some(exchange) = self.remove(call) else { return };
                 self.withdraw(&exchange);
                 let name = exchange.invocation.operation.name();
-                let why = crate::protocol::json::shortened(&why, crate::protocol::limits::ECHOED_CHARACTERS);
+                let why = shortened(&why, ECHOED_CHARACTERS);
                 let text = format!("the {name} asked the client, which refused ({why:?})");
                 let result = exchange.failed(&Content::text(text));
                 self.answer(&exchange, result);
@@ -76,8 +79,8 @@ impl Connection {
         &mut self,
         now: Instant,
         mut exchange: Exchange,
-        answers: Vec<(Box<str>, crate::protocol::json::RawJson)>,
-        state: Option<serde_json::Value>,
+        answers: Vec<(Box<str>, RawJson)>,
+        state: Option<Value>,
     ) {
         exchange.asking = None;
         exchange.deadline = now + exchange.time;

@@ -144,7 +144,7 @@ impl Connection {
                 let message = encode_notification("notifications/cancelled", &params.to_string());
                 self.outputs.push_back(Output::Notify { arrival, message });
             }
-            let mut meta: Value = serde_json::from_slice(catalog.identity_meta()).unwrap_or_default();
+            let mut meta = catalog.identity_value();
             if let (Some(meta), Value::Object(own)) = (meta.as_object_mut(), subscription::meta(&id)) {
                 meta.extend(own);
             }

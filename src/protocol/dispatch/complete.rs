@@ -6,12 +6,12 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use serde_json::{Map, Value};
 
 use super::call::texts;
-use super::{Context, Step};
+use super::{Context, Step, first_invocation};
 use crate::protocol::admit::Admitted;
 use crate::protocol::catalog::{Catalog, Completes, Found};
 use crate::protocol::exchange::write_tail;
 use crate::protocol::fault::Fault;
-use crate::protocol::invoke::{Completing, Completion, Invocation, Operation, Reference};
+use crate::protocol::invoke::{Completing, Completion, Operation, Reference};
 use crate::protocol::json::{Kind, RawJson, shortened};
 use crate::protocol::limits::{COMPLETIONS_AT_MOST, ECHOED_CHARACTERS};
 use crate::protocol::message::Params;
@@ -40,15 +40,8 @@ pub(super) fn complete(request: &Admitted, context: &Context<'_>, catalog: Arc<C
         None | Some(Completes::Nothing) => Completion::default(),
         Some(Completes::Of(values)) => beginning(values, &completing.typed),
         Some(Completes::Backend) => {
-            return Ok(Step::Invoke(Box::new(Invocation {
-                operation: Operation::Complete(completing),
-                answers: Vec::new(),
-                state: None,
-                principal: context.principal.clone(),
-                revision: request.revision(),
-                client: request.client(),
-                catalog,
-            })));
+            let operation = Operation::Complete(completing);
+            return Ok(Step::Invoke(Box::new(first_invocation(operation, request, context, catalog))));
         }
     };
     Ok(Step::Reply(encode(completion, request.revision(), &catalog)))

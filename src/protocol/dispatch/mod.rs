@@ -1,4 +1,4 @@
-//! What an admitted request asks for. No state, no I/O, never waits.
+//! What an admitted request asks for. No I/O, never waits; no state but a counter of incidents.
 
 mod call;
 mod complete;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 pub(super) use self::complete::encode as encode_completion;
-use super::admit::{Admitted, ClientCapabilities};
+use super::admit::{Admitted, ClientCapabilities, log_level};
 use super::catalog::{Catalog, List};
 use super::digest::Digest;
 use super::exchange;
@@ -143,7 +143,7 @@ impl Dispatcher {
             Method::SetLevel => {
                 let level = params.get("level").and_then(RawJson::as_text);
                 let level = level.ok_or_else(|| needs(request, "level"))?;
-                super::admit::log_level(&level).map(Step::SetLevel)
+                log_level(&level).map(Step::SetLevel)
             }
             Method::Listen => {
                 let filter = Filter::read(params)?;
@@ -190,15 +190,25 @@ impl Dispatcher {
             true => (answers(params)?, self.state(request, context, &operation)?),
             false => (Vec::new(), None),
         };
-        Ok(Box::new(Invocation {
-            catalog,
-            operation,
-            answers,
-            state,
-            principal: context.principal.clone(),
-            revision: request.revision(),
-            client: request.client(),
-        }))
+        Ok(Box::new(Invocation { answers, state, ..first_invocation(operation, request, context, catalog) }))
+    }
+}
+
+/// An invocation that nothing was answered for yet.
+fn first_invocation(
+    operation: Operation,
+    request: &Admitted,
+    context: &Context<'_>,
+    catalog: Arc<Catalog>,
+) -> Invocation {
+    Invocation {
+        catalog,
+        operation,
+        answers: Vec::new(),
+        state: None,
+        principal: context.principal.clone(),
+        revision: request.revision(),
+        client: request.client(),
     }
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Context, Dispatcher, Step, answers, needs};
+use super::{Context, Dispatcher, Step, answers, first_invocation, needs};
 use crate::protocol::admit::Admitted;
 use crate::protocol::catalog::{Catalog, TASKS_EXTENSION, TaskSupport, Tool};
 use crate::protocol::digest;
 use crate::protocol::fault::Fault;
-use crate::protocol::invoke::{Invocation, Operation, TaskWish};
+use crate::protocol::invoke::{Operation, TaskWish};
 use crate::protocol::json::{Kind, RawJson};
 use crate::protocol::revision::{Method, Tasks};
 use crate::protocol::task::{TaskId, TaskRequest};
@@ -84,14 +84,6 @@ impl Dispatcher {
             }
             _ => TaskRequest::Get(id()?),
         };
-        Ok(Step::Invoke(Box::new(Invocation {
-            operation: Operation::Task(asked),
-            answers: Vec::new(),
-            state: None,
-            principal: context.principal.clone(),
-            revision: request.revision(),
-            client: request.client(),
-            catalog,
-        })))
+        Ok(Step::Invoke(Box::new(first_invocation(Operation::Task(asked), request, context, catalog))))
     }
 }
