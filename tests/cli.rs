@@ -167,6 +167,23 @@ fn a_resource_and_a_prompt_are_shown_as_a_client_receives_them() {
 }
 
 #[test]
+fn a_skill_is_counted_and_its_files_are_read_like_resources() {
+    let folder = tempfile::tempdir().unwrap();
+    let surface = "surface: s\nversion: 1.0.0\nskills:\n  refunds: { folder: skills/refunds }\n";
+    std::fs::write(folder.path().join("surface.yaml"), surface).unwrap();
+    std::fs::create_dir_all(folder.path().join("skills/refunds")).unwrap();
+    let text = "---\nname: refunds\ndescription: d\n---\nRefund it.\n";
+    std::fs::write(folder.path().join("skills/refunds/SKILL.md"), text).unwrap();
+    let said = |arguments: &[&str]| {
+        let output = twodoor(folder.path(), arguments).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    assert_eq!(said(&["check"]), "ok: surface.yaml: s 1.0.0, 1 skill\n");
+    assert_eq!(said(&["read", "skill://refunds/SKILL.md"]), text);
+    assert!(said(&["read", "skill://refund/SKILL.md"]).contains("did you mean skill://refunds/SKILL.md?"));
+}
+
+#[test]
 fn a_missing_file_is_named_without_an_arrow_and_one_tool_is_not_tools() {
     let folder = tempfile::tempdir().unwrap();
     let check = || twodoor(folder.path(), &["check"]).output().unwrap().stdout;

@@ -10,6 +10,8 @@ use twodoor::protocol::json::visible;
 use twodoor::protocol::schema::{Schema, explain};
 use twodoor::protocol::{InputKind, InputRequest, Json};
 
+use super::show;
+
 /// Asks on standard error and reads standard input; may block for ever. The error says why it cannot.
 pub(crate) fn on_terminal(request: &InputRequest) -> Result<Value, String> {
     let what = match request.kind {
@@ -30,8 +32,7 @@ pub(crate) fn on_terminal(request: &InputRequest) -> Result<Value, String> {
 
 /// A text of the tool's, line by line.
 fn shown(text: Option<&Value>) -> String {
-    let text = text.and_then(Value::as_str).unwrap_or_default();
-    text.trim_end().lines().map(|line| visible(line.chars())).collect::<Vec<_>>().join("\n")
+    show::lines(text.and_then(Value::as_str).unwrap_or_default())
 }
 
 struct Screen<R, W> {

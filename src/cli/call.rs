@@ -153,8 +153,8 @@ impl Call {
             let result = json!({ "isError": failed, "text": text, "structuredContent": content.structured });
             show::out(&format!("{result:#}\n"));
         } else {
-            let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
-            if failed { show::err(&format!("{text}{end}")) } else { show::out(&format!("{text}{end}")) }
+            let text = show::ended(&text);
+            if failed { show::err(&text) } else { show::out(&text) }
         }
         code
     }

@@ -34,10 +34,7 @@ impl Check {
                     let (name, version) = (&surface.name, &surface.version);
                     let declared = show::declared(&surface.parts);
                     let path = visible(path.to_string_lossy().chars());
-                    show::out(&format!(
-                        "ok: {path}: {name} {version}, {declared}
-"
-                    ));
+                    show::out(&format!("ok: {path}: {name} {version}, {declared}\n"));
                 }
             }
         }

@@ -85,6 +85,7 @@ impl Digest {
         }
         ExitCode::SUCCESS
     }
+
     fn show_received(&self, found: Foreign) -> ExitCode {
         let forms = [("sorted keys", found.sorted_keys), ("RFC 8785", found.rfc8785)];
         let known: Vec<_> = forms.iter().filter_map(|(form, digest)| Some((form, (*digest)?.to_string()))).collect();

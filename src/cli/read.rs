@@ -61,10 +61,14 @@ impl Read {
 
     fn read(&self) -> Result<ExitCode, ExitCode> {
         let (catalog, router) = open(&self.surface)?;
+        if let Some(contents) = catalog.skill_file(&self.uri) {
+            return Ok(self.print(std::slice::from_ref(contents)));
+        }
         let Some(found) = catalog.find(&self.uri) else {
-            let names: Vec<String> = catalog.resources().iter().map(|resource| resource.uri.clone()).collect();
+            let names = catalog.resources().iter().map(|resource| resource.uri.clone());
             let templates = catalog.templates().map(|template| template.uri_template.clone());
-            let all: Vec<String> = names.iter().cloned().chain(templates).take(20).collect();
+            let skills = catalog.skills().map(str::to_owned);
+            let all: Vec<String> = names.chain(templates).chain(skills).take(20).collect();
             let problem = format!("the surface has no resource {:?}", self.uri);
             show::error(&problem, &show::meant(&self.uri, &all, "its resources are"));
             return Err(exit::usage());
@@ -84,7 +88,7 @@ impl Read {
         }
         for part in contents {
             match &part.body {
-                Body::Text(text) => show::out(&ended(text)),
+                Body::Text(text) => show::out(&show::ended(text)),
                 Body::Blob(bytes) if std::io::stdout().is_terminal() => {
                     show::error(
                         &format!("{} bytes that are no text", bytes.len()),
@@ -160,12 +164,6 @@ impl Prompt {
     }
 }
 
-/// A text with a line end behind it, if it is any.
-fn ended(text: &str) -> String {
-    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
-    format!("{text}{end}")
-}
-
 fn contents_json(contents: &ResourceContents) -> Value {
     let ResourceContents { uri, mime_type, body, .. } = contents;
     match body {
@@ -186,7 +184,7 @@ fn message_json(PromptMessage { role, block }: &PromptMessage) -> Value {
 }
 
 fn message_text(PromptMessage { role, block }: &PromptMessage) -> String {
-    format!("{}:\n{}", role.name(), ended(&block_text(block)))
+    format!("{}:\n{}", role.name(), show::ended(&block_text(block)))
 }
 
 fn block_text(block: &Block) -> String {

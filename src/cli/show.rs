@@ -28,8 +28,7 @@ pub(crate) fn err(text: &str) {
 
 /// Says what is wrong and how to mend it.
 pub(crate) fn error(problem: &str, remedy: &str) {
-    let lines: Vec<String> = problem.lines().map(|line| visible(line.chars())).collect();
-    err(&format!("error: {}\n  help: {}\n", lines.join("\n"), visible(remedy.chars())));
+    err(&format!("error: {}\n  help: {}\n", lines(problem), visible(remedy.chars())));
 }
 
 /// Whether standard error takes colour.
@@ -88,6 +87,17 @@ pub(crate) fn meant(typed: &str, names: &[String], all: &str) -> String {
     }
 }
 
+/// A text as it stands, but for what a terminal would obey or hide.
+pub(crate) fn lines(text: &str) -> String {
+    text.trim_end().lines().map(|line| visible(line.chars())).collect::<Vec<_>>().join("\n")
+}
+
+/// A text with a line end behind it, if it is any.
+pub(crate) fn ended(text: &str) -> String {
+    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    format!("{text}{end}")
+}
+
 /// How much of everything a surface declares.
 pub(crate) fn declared(parts: &CatalogParts) -> String {
     let counted = [
@@ -95,6 +105,7 @@ pub(crate) fn declared(parts: &CatalogParts) -> String {
         (parts.resources.len(), "resource"),
         (parts.templates.len(), "template"),
         (parts.prompts.len(), "prompt"),
+        (parts.skills.len(), "skill"),
     ];
     let some: Vec<String> = counted.iter().filter(|(n, _)| *n > 0).map(|(n, thing)| count(*n, thing)).collect();
     some.join(", ")

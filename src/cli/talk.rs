@@ -11,7 +11,7 @@ use twodoor::protocol::{Caller, Notice};
 use super::show;
 
 /// Characters of a progress bar.
-const BAR: usize = 20;
+const BAR: u8 = 20;
 
 /// Characters of a progress message that fit beside the bar.
 const MESSAGE: usize = 48;
@@ -71,7 +71,7 @@ impl Caller for Shell {
 /// A text as it stands but for what a terminal would obey or hide; any other value as JSON.
 fn lines(data: &Value) -> String {
     match data {
-        Value::String(text) => text.trim_end().lines().map(|line| visible(line.chars())).collect::<Vec<_>>().join("\n"),
+        Value::String(text) => show::lines(text),
         other => visible(other.to_string().chars()),
     }
 }
@@ -81,8 +81,8 @@ fn bar(progress: f64, total: Option<f64>, message: Option<&str>) -> String {
     let message = message.map(|message| format!(" {}", shortened(message, MESSAGE))).unwrap_or_default();
     let Some(total) = total.filter(|total| *total > 0.0) else { return format!("{progress}{message}") };
     let share = (progress / total).clamp(0.0, 1.0);
-    let steps = (1..=BAR).filter(|step| (u32::try_from(*step).map_or(0.0, f64::from)) / 20.0 <= share).count();
-    format!("[{}{}] {progress}/{total}{message}", "#".repeat(steps), " ".repeat(BAR - steps))
+    let steps = (1..=BAR).filter(|step| f64::from(*step) / f64::from(BAR) <= share).count();
+    format!("[{:<width$}] {progress}/{total}{message}", "#".repeat(steps), width = usize::from(BAR))
 }
 
 #[cfg(test)]

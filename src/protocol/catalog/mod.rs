@@ -118,7 +118,7 @@ impl Catalog {
         let by_uri = check_resources(&parts.resources, &mut problems);
         let templates = check_templates(&parts.templates, &mut problems);
         check_prompts(&parts.prompts, &mut problems);
-        skills::check(&parts.skills, &mut problems);
+        skills::check(&parts.skills, &by_uri, &mut problems);
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -225,8 +225,13 @@ impl Catalog {
         self.skill_file(uri).is_some() || self.find(uri).is_some()
     }
 
+    /// The URIs of the skills' `SKILL.md`, in order.
+    pub fn skills(&self) -> impl Iterator<Item = &str> {
+        self.skills.uris()
+    }
+
     /// A file of a skill.
-    pub(super) fn skill_file(&self, uri: &str) -> Option<&ResourceContents> {
+    pub fn skill_file(&self, uri: &str) -> Option<&ResourceContents> {
         self.skills.file(uri)
     }
 

@@ -82,7 +82,7 @@ impl SkillParts {
 /// The skills of a catalog by the URIs of what is in them.
 #[derive(Debug, Default)]
 pub(super) struct Skills {
-    entries: HashMap<String, Json>,
+    entries: BTreeMap<String, Json>,
     files: HashMap<String, ResourceContents>,
     folders: BTreeMap<String, BTreeMap<String, Json>>,
 }
@@ -133,6 +133,10 @@ impl Skills {
         }
     }
 
+    pub(super) fn uris(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
     pub(super) fn entry(&self, uri: &str) -> Option<&Json> {
         self.entries.get(uri)
     }
@@ -161,8 +165,8 @@ fn is_path(path: &str) -> bool {
     !path.is_empty() && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..")
 }
 
-/// What keeps skills from being served.
-pub(super) fn check(parts: &[SkillParts], problems: &mut Vec<CatalogError>) {
+/// What keeps skills from being served beside the resources of these URIs.
+pub(super) fn check(parts: &[SkillParts], resources: &HashMap<String, usize>, problems: &mut Vec<CatalogError>) {
     for (index, skill) in parts.iter().enumerate() {
         let mut report = |rule: &'static str, problem: String, remedy: &str| {
             let (place, pointer) = (Place::Skill(index), String::new());
@@ -205,6 +209,10 @@ pub(super) fn check(parts: &[SkillParts], problems: &mut Vec<CatalogError>) {
             let problem = format!("the skill {name:?} has {count} files of {bytes} bytes");
             report("skill-size", problem, "keep it within 512 files and 16 MiB, which every host must take");
         }
+        let mut files = skill.files.iter().map(|file| skill.locate(&file.path));
+        if let Some(uri) = files.find(|uri| resources.contains_key(uri)) {
+            problems.push(super::twice(Place::Skill(index), "", "resource-uri-unique", "resources", &uri));
+        }
         if parts.iter().take(index).any(|earlier| earlier.uri == skill.uri) {
             problems.push(super::twice(Place::Skill(index), "", "skill-unique", "skills", &skill.uri));
         }
@@ -246,9 +254,10 @@ mod tests {
 
     #[test]
     fn a_skill_that_no_host_could_load_is_refused() {
+        let resources = HashMap::from([("skill://taken/a.md".to_owned(), 0)]);
         let rules = |parts: &[SkillParts]| {
             let mut problems = Vec::new();
-            check(parts, &mut problems);
+            check(parts, &resources, &mut problems);
             problems.into_iter().map(|problem| problem.rule).collect::<Vec<_>>()
         };
         assert!(rules(&[skill("skill://s", "s", &["SKILL.md"])]).is_empty());
@@ -259,6 +268,7 @@ mod tests {
             ("s", "s", &["SKILL.md"], "skill-uri"),
             ("skill://s", "s", &["x.md"], "skill-file"),
             ("skill://s", "s", &["SKILL.md", "../x"], "skill-path"),
+            ("skill://taken", "taken", &["SKILL.md", "a.md"], "resource-uri-unique"),
         ] {
             assert_eq!(rules(&[skill(uri, name, files)]), [rule], "{uri} {name} {files:?}");
         }
