@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::schema;
 use crate::protocol::json::Json;
-use crate::protocol::schema::Schema;
+use crate::protocol::schema::{Schema, filled_in};
 use crate::protocol::{InputKind, InputRequest};
 
 /// How a person answered.
@@ -110,7 +110,7 @@ impl<T: DeserializeOwned> Form<T> {
     }
 
     fn read(&self, answer: &Value) -> Option<T> {
-        let content = answer.get("content").cloned().unwrap_or_else(|| json!({}));
+        let content = filled_in(&self.schema, answer.get("content"))?;
         // A schema that cannot be checked is the client's to check alone.
         let fits =
             Schema::compile(&Json::from(&self.schema)).map_or(true, |schema| schema.violations(&content).is_empty());
@@ -302,3 +302,32 @@ macro_rules! together {
 together!(A a, B b);
 together!(A a, B b, C c);
 together!(A a, B b, C c, D d);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    struct Guest {
+        name: String,
+        seats: Option<u8>,
+    }
+
+    #[test]
+    fn a_field_that_was_left_empty_may_come_as_null_and_what_does_not_fit_is_no_answer() {
+        let form = Form::<Guest>::new("k", "?");
+        for (content, answer) in [
+            (
+                json!({ "name": "Ann", "seats": 2, "other": true }),
+                Some(Guest { name: "Ann".to_owned(), seats: Some(2) }),
+            ),
+            (json!({ "name": "Ann", "seats": null }), Some(Guest { name: "Ann".to_owned(), seats: None })),
+            (json!({ "name": null }), None),
+            (json!({ "name": "Ann", "seats": -1 }), None),
+            (json!([]), None),
+        ] {
+            assert_eq!(form.read(&json!({ "action": "accept", "content": content })), answer, "{content}");
+        }
+        assert_eq!(form.read(&json!({ "action": "accept" })), None);
+    }
+}

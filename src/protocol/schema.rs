@@ -232,6 +232,16 @@ fn resolve<'s>(root: &'s Json, target: &str) -> Option<&'s Json> {
     })
 }
 
+/// What a person filled into a form of this schema: without what was not asked for, and without what was left empty,
+/// which some clients send as null. `None` if the content is no object; absent content is a form that was left empty.
+pub fn filled_in(schema: &Value, content: Option<&Value>) -> Option<Value> {
+    let empty = serde_json::Map::new();
+    let content = content.map_or(Some(&empty), Value::as_object)?;
+    let fields = schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let filled = content.iter().filter(|(name, value)| fields.contains_key(*name) && !value.is_null());
+    Some(Value::Object(filled.map(|(name, value)| (name.clone(), value.clone())).collect()))
+}
+
 /// The violations as text for a model; `whole` names the value.
 pub fn explain(whole: &str, violations: &[Violation]) -> String {
     let lines = violations.iter().map(|Violation { pointer, problem }| {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::protocol::Json;
 use crate::protocol::json::shortened;
-use crate::protocol::schema::{Schema, explain};
+use crate::protocol::schema::{Schema, explain, filled_in};
 
 /// Most fields of one form: a person fills it in.
 const FIELDS_AT_MOST: usize = 20;
@@ -65,11 +65,7 @@ impl Form {
 
     /// The content of an accepted form; what was not asked for is left out. The text says why it does not fit.
     pub(super) fn content(&self, given: Option<&Value>) -> Result<Value, String> {
-        let empty = Map::new();
-        let given = given.map_or(Some(&empty), Value::as_object).ok_or("the content is not an object")?;
-        let fields = self.schema.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-        let asked = given.iter().filter(|(name, value)| fields.contains_key(*name) && !value.is_null());
-        let content = Value::Object(asked.map(|(name, value)| (name.clone(), value.clone())).collect());
+        let content = filled_in(&self.schema, given).ok_or("the content is not an object")?;
         let violations = self.compiled.violations(&content);
         if violations.is_empty() { Ok(content) } else { Err(explain("the content", &violations)) }
     }
