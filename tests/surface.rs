@@ -243,7 +243,7 @@ error[unknown-key]: a tool has no key "descripton"
 "#;
     assert_eq!(shown, expected);
     assert!(render(&problems, true).contains("\u{1b}["));
-    let json: serde_json::Value = serde_json::from_str(&problems.to_json()).unwrap();
+    let json = serde_json::to_value(&problems).unwrap();
     assert_eq!(
         json[1],
         serde_json::json!({

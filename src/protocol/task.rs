@@ -58,9 +58,6 @@ pub enum TaskStatus {
 }
 
 impl TaskStatus {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Working, Self::InputRequired, Self::Completed, Self::Cancelled, Self::Failed];
-
     /// The word on the wire.
     pub fn name(self) -> &'static str {
         match self {
@@ -70,16 +67,6 @@ impl TaskStatus {
             Self::Cancelled => "cancelled",
             Self::Failed => "failed",
         }
-    }
-
-    /// The status of that word.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.name() == word)
-    }
-
-    /// Whether it never changes again.
-    pub fn is_final(self) -> bool {
-        matches!(self, Self::Completed | Self::Cancelled | Self::Failed)
     }
 }
 

@@ -107,11 +107,6 @@ impl Problems {
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|problem| problem.severity == Severity::Error)
     }
-
-    /// The list as JSON text, for programs.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_else(|_| "[]".to_owned())
-    }
 }
 
 impl Serialize for Problems {

@@ -271,7 +271,7 @@ impl Stage {
         let created = self.create(tool, plan).await;
         loop {
             let (_, view) = tokio::time::timeout(PATIENCE, self.told.recv()).await.unwrap().unwrap();
-            if view.id == created.id && view.status(Form::Extension).is_final() {
+            if view.id == created.id && has_ended(&view) {
                 return view;
             }
         }
@@ -280,6 +280,11 @@ impl Stage {
     async fn report(&mut self) -> Report {
         tokio::time::timeout(PATIENCE, self.reports.recv()).await.unwrap().unwrap()
     }
+}
+
+/// Whether it never changes again.
+fn has_ended(view: &TaskView) -> bool {
+    matches!(view.status(Form::Extension), TaskStatus::Completed | TaskStatus::Cancelled | TaskStatus::Failed)
 }
 
 /// Far above what anything here takes, so that only a hang meets it.

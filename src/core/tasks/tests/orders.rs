@@ -106,7 +106,9 @@ proptest! {
                 match (&ended, shown) {
                     (Some(ended), Some(shown)) => assert_eq!(*ended, shown),
                     (Some(_), None) => break,
-                    (None, Some(shown)) if shown.0.is_final() => ended = Some(shown),
+                    (None, Some(shown)) if !matches!(shown.0, TaskStatus::Working | TaskStatus::InputRequired) => {
+                        ended = Some(shown);
+                    }
                     (None, _) => {}
                 }
                 let after = stage.after_a_crash(luck);
