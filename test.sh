@@ -7,7 +7,7 @@
 #   clippy       no lint warns
 #   rust         unit, machine, transcript and documentation tests
 #   schema       every message of the transcripts by the specification's JSON schemas
-#   interop      the official Python, TypeScript and Rust clients against the binary
+#   interop      the official Python, TypeScript and Rust clients against the binary, and against every feature
 #   cases        the runner of cases, and our own cases against the binary
 #   conformance  the official suite against the fixture server
 #   long         the Rust tests that are ignored by default
@@ -42,6 +42,8 @@ step_interop() {
   cargo build --locked
   TOOL=greet ARGS='{"name":"Ærøskøbing 👋"}' \
     tests/interop/run.sh "${CARGO_TARGET_DIR:-target}/debug/twodoor" tests/interop/surface.yaml
+  cargo build --locked --example interop-server
+  tests/interop/features.sh "${CARGO_TARGET_DIR:-target}/debug/examples/interop-server"
 }
 
 step_cases() {
