@@ -9,11 +9,13 @@
 //! - A request is dispatched only once it is `Admitted`; its era never depends on another message.
 //! - No input from a peer ends the process, and no error tells a peer about paths or secrets.
 //!
-//! To embed the engine: build a [`protocol::Catalog`], wrap it in a [`protocol::Dispatcher`], implement
-//! [`protocol::Invoke`] and hand all three to a transport as a [`transport::Engine`].
+//! To embed the engine begin with [`embed`]: a server of your own async functions. Beneath it: build a
+//! [`protocol::Catalog`], wrap it in a [`protocol::Dispatcher`], implement [`protocol::Invoke`] and hand all three to a
+//! transport as a [`transport::Engine`].
 
 pub mod client;
 pub mod core;
+pub mod embed;
 pub mod protocol;
 pub mod surface;
 pub mod transport;

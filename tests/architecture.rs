@@ -20,7 +20,7 @@ struct Row {
     refused: &'static [&'static str],
 }
 
-const TABLE: [Row; 5] = [
+const TABLE: [Row; 6] = [
     Row {
         module: "protocol",
         ours: &[],
@@ -107,6 +107,12 @@ const TABLE: [Row; 5] = [
             "clap",
             "tracing_subscriber",
         ],
+    },
+    Row {
+        module: "embed",
+        ours: &["protocol", "transport"],
+        crates: Some(&["bytes", "getrandom", "schemars", "serde", "serde_json", "thiserror", "tokio", "tracing"]),
+        refused: &["std::fs", "std::process", "std::env", "tokio::fs", "tokio::process"],
     },
 ];
 

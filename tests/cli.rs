@@ -40,11 +40,20 @@ tools:
   wait:
     description: Waits.
     run: [sleep, "600"]
+resources:
+  motd: { text: Hello }
+  gone: { run: [sh, -c, exit 4], missing_codes: [4] }
+  bytes: { file: bytes.bin }
+prompts:
+  greet:
+    args: { who: { required: true }, tone: { enum: [kind, strict], default: kind } }
+    messages: [{ text: "Greet {who}, {tone}." }, { role: assistant, resource: "shell:///motd" }]
 "#;
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("surface.yaml"), SURFACE).unwrap();
+    std::fs::write(folder.path().join("bytes.bin"), [0, 1, 255]).unwrap();
     folder
 }
 
@@ -96,6 +105,15 @@ fn wrong_usage_ends_with_2_a_refused_surface_with_3_a_failed_tool_with_1() {
         (&["call", "say", "--args", "{\"text\":\"a\",\"text\":\"b\"}"], 2, "duplicate"),
         (&["call", "fail"], 1, "broken"),
         (&["call", "odd"], 1, "outputSchema:\n- /n: "),
+        (&["read", "shell:///motdd"], 2, "did you mean shell:///motd?"),
+        (&["read", "shell:///gone"], 1, "nothing to read"),
+        (&["read", "shell:///motd", "-s", "missing.yaml"], 3, "missing.yaml"),
+        (&["prompt", "gret", "who=x"], 2, "did you mean greet?"),
+        (&["prompt", "greet"], 2, "greet needs who"),
+        (&["prompt", "greet", "who"], 2, "key=value"),
+        (&["prompt", "greet", "whom=x"], 2, "did you mean who?"),
+        (&["prompt", "greet", "who=a", "who=b"], 2, "twice"),
+        (&["prompt", "greet", "who=a", "tone=rude"], 1, "rude"),
         (&["probe", "no-such-program-anywhere"], 2, "no-such-program-anywhere"),
         (&["probe", "https://127.0.0.1/mcp"], 2, "https"),
         (&["probe", "http://127.0.0.1:1/mcp", "--verbose"], 2, "behind the URL"),
@@ -127,6 +145,25 @@ fn a_call_prints_what_the_tool_said_and_a_dry_run_what_it_would_run() {
     );
     assert_eq!(json_of(&["call", "fail", "--json"])["isError"], true);
     assert_eq!(json_of(&["call", "say", "text=x", "--json"])["text"], "x1");
+}
+
+#[test]
+fn a_resource_and_a_prompt_are_shown_as_a_client_receives_them() {
+    assert_eq!(run(&["read", "shell:///motd"]), (Some(0), "Hello\n".to_owned(), String::new()));
+    let read = json_of(&["read", "shell:///motd", "--json"]);
+    assert_eq!(read, json!({ "contents": [{ "uri": "shell:///motd", "mimeType": "text/plain", "text": "Hello" }] }));
+    let folder = folder();
+    let bytes = twodoor(folder.path(), &["read", "shell:///bytes"]).output().unwrap().stdout;
+    assert_eq!(bytes, [0, 1, 255]);
+    let (code, said, _) = run(&["prompt", "greet", "who={tone}"]);
+    let expected = "user:\nGreet {tone}, kind.\n\nassistant:\n[shell:///motd]\nHello\n";
+    assert_eq!((code, said.as_str()), (Some(0), expected));
+    let said = json_of(&["prompt", "greet", "who=you", "tone=strict", "--json"]);
+    assert_eq!(
+        said["messages"][0],
+        json!({ "role": "user", "content": { "type": "text", "text": "Greet you, strict." } })
+    );
+    assert_eq!(said["messages"][1]["content"]["resource"]["text"], "Hello");
 }
 
 #[test]

@@ -92,8 +92,12 @@ fn clone() -> tempfile::TempDir {
     std::fs::create_dir_all(folder.path().join("examples")).unwrap();
     std::fs::create_dir_all(folder.path().join("bin")).unwrap();
     std::os::unix::fs::symlink(BINARY, folder.path().join("bin/twodoor")).unwrap();
-    for example in ["git.yaml", "disk.yaml"] {
-        std::fs::copy(root.join("examples").join(example), folder.path().join("examples").join(example)).unwrap();
+    let examples = ["git.yaml", "disk.yaml", "notes.yaml", "notes/welcome.md", "notes/prompts/review.md"];
+    let days = ["notes/days/2026-01-05.md", "notes/days/2026-01-06.md"];
+    for example in examples.into_iter().chain(days) {
+        let copy = folder.path().join("examples").join(example);
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        std::fs::copy(root.join("examples").join(example), copy).unwrap();
     }
     let commit = "git init -q . && git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m first";
     assert!(shell(folder.path(), commit).status().unwrap().success());

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use twodoor::protocol::{Catalog, Json, Revision};
+use twodoor::protocol::{Catalog, Json, Revision, TaskSupport};
 use twodoor::surface::declaration::{ArgumentKind, Element, Feed, Output, Piece, Template, Variable};
 use twodoor::surface::{Problems, Surface, render};
 
@@ -368,6 +368,111 @@ tools:
         ],
         "{problems}"
     );
+}
+
+#[test]
+fn every_problem_of_resources_templates_and_prompts_is_reported_at_its_place() {
+    let folder = Folder::new("entries");
+    fs::create_dir_all(folder.0.join("docs")).unwrap();
+    folder.file("docs/a.md", "a");
+    folder.file("ask.md", "Ask {who}.");
+    let text = "\
+surface: s
+version: 1.0.0
+icons: [{src: icon.png}]
+website: 5
+resources:
+  a: {uri: nothing, text: x}
+  b: {uri: \"b:x\", text: x, priority: 2}
+  c: {uri: \"b:x\", file: dosc/a.md}
+  d: {folder: docs, match: \"[\"}
+  e: {uri: \"s:///d/a.md\", text: x, audience: me}
+  f: {uri: \"https://example.com\", run: [no-such-program-here]}
+  g: {text: x, timeout: 5s, descripton: x}
+templates:
+  h: {uri: \"h:{x\", text: \"{x}\"}
+  i: {uri: \"h:{x}\", args: {y: {type: strnig}}, text: \"{z}\"}
+  j: {uri: \"h:{x}\", file: \"../{x}\"}
+  k: {uri: \"k:{x}\", run: [ls, \"{x}\"], timeout: 2m}
+  l: {uri: \"l:{x}\", run: [sh, -c, \"ls {x}\"]}
+prompts:
+  bad name: {text: x}
+  m: {args: {x: {enum: [a], default: b}, y: {complete: 5}}, text: \"{x}\"}
+  n: {args: {whom: {}}, file: ask.md}
+  o: {messages: [{role: me, text: x}, {resource: \"s:///none\"}, {image: ask.md}]}
+  p: {args: {x: {pattern: \"(\"}}, text: \"{x}\"}
+";
+    let problems = problems(&folder, text);
+    let found: Vec<_> = problems.list().iter().map(|p| (p.line, p.column, p.rule)).collect();
+    assert_eq!(
+        found,
+        [
+            (3, 15, "icon"),
+            (4, 10, "value-kind"),
+            (6, 12, "resource-uri"),
+            (7, 38, "priority"),
+            (8, 12, "resource-uri-unique"),
+            (8, 25, "missing-source"),
+            (9, 28, "glob"),
+            (10, 12, "resource-uri-unique"),
+            (10, 46, "value-kind"),
+            (11, 12, "fetched-uri"),
+            (11, 41, "program"),
+            (12, 16, "unknown-key"),
+            (12, 29, "unknown-key"),
+            (14, 12, "uri-template"),
+            (15, 12, "unused-argument"),
+            (15, 28, "variable"),
+            (15, 38, "value-kind"),
+            (15, 55, "unknown-placeholder"),
+            (16, 12, "uri-template-unique"),
+            (16, 27, "source-path"),
+            (17, 32, "option-value"),
+            (17, 48, "duration"),
+            (18, 35, "dynamic-script"),
+            (20, 3, "prompt-name"),
+            (21, 38, "default-value"),
+            (21, 42, "unused-argument"),
+            (21, 56, "value-kind"),
+            (22, 31, "prompt-file"),
+            (23, 25, "value-kind"),
+            (23, 72, "media-type"),
+            (24, 14, "schema-valid")
+        ],
+        "{}",
+        render(&problems, false)
+    );
+}
+
+#[test]
+fn a_surface_of_resources_alone_is_legal() {
+    let folder = Folder::new("alone");
+    let text = "surface: s\nversion: 1.0.0\ndescription: D\nwebsite: https://example.com\nicons: [{src: \"https://example.com/a.png\", sizes: any}]\nresources: {a: {text: x}}\n";
+    let loaded = load(&folder.file("surface.yaml", text));
+    assert!(loaded.warnings.is_empty() && loaded.tools.is_empty());
+    let identity = &loaded.parts.identity;
+    assert_eq!(
+        (identity.description.as_deref(), identity.website.as_deref()),
+        (Some("D"), Some("https://example.com"))
+    );
+    assert_eq!(identity.icons[0].sizes, ["any"]);
+    assert_eq!(Catalog::build(loaded.parts).unwrap().resources()[0].uri, "s:///a");
+}
+
+#[test]
+fn a_tool_says_how_its_calls_may_become_tasks() {
+    let folder = Folder::new("tasks");
+    let tool = |task: &str| format!("surface: s\nversion: 1.0.0\ntools: {{t: {{description: x, run: [ls]{task}}}}}\n");
+    for (task, expected) in [
+        ("", TaskSupport::Forbidden),
+        (", task: forbidden", TaskSupport::Forbidden),
+        (", task: optional", TaskSupport::Optional),
+        (", task: required", TaskSupport::Required),
+    ] {
+        assert_eq!(load(&folder.file("surface.yaml", tool(task))).parts.tools[0].task, expected);
+    }
+    let bad = problems(&folder, tool(", task: optionl"));
+    assert_eq!((bad.list()[0].rule, bad.list()[0].suggestion.as_deref()), ("value-kind", Some("optional")));
 }
 
 #[cfg(unix)]

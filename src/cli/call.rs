@@ -7,20 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use twodoor::core::backend::{Backend, Router};
-use twodoor::core::process;
 use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
-use twodoor::protocol::limits::ASKED_AT_MOST;
-use twodoor::protocol::{
-    Arguments, Ask, Caller, Catalog, ClientCapabilities, Content, Invocation, Invoke as _, Limits, Operation, Outcome,
-    Principal, RawJson, Revision, Tool, ToolParts, schema,
-};
+use twodoor::protocol::{Arguments, Catalog, Content, Limits, Operation, Outcome, RawJson, Tool, ToolParts, schema};
 
-use twodoor::surface::did_you_mean;
-
-use super::logging::{self, LogFormat};
-use super::signals::Signals;
-use super::talk::Shell;
-use super::{asking, exit, show};
+use super::{carry, exit, show};
 
 /// Calls one tool of a surface, or shows what the call would run
 #[derive(clap::Args)]
@@ -60,7 +50,7 @@ impl Call {
         let Some(parts) = loaded.parts.tools.iter().find(|tool| tool.name == self.tool).cloned() else {
             show::error(
                 &format!("the surface has no tool {:?}", self.tool),
-                &meant(&self.tool, &names, "its tools are"),
+                &show::meant(&self.tool, &names, "its tools are"),
             );
             return exit::usage();
         };
@@ -78,9 +68,10 @@ impl Call {
             return refused;
         }
         if self.dry_run {
-            return self.show(&router, &arguments);
+            self.show(&router, &arguments)
+        } else {
+            self.carry_out(&router, &Arc::new(catalog), arguments, talks)
         }
-        self.carry_out(&router, &Arc::new(catalog), arguments, talks)
     }
 
     fn read_arguments(&self, tool: &ToolParts) -> Result<Arguments, (String, String)> {
@@ -135,60 +126,11 @@ impl Call {
     }
 
     fn carry_out(&self, router: &Router, catalog: &Arc<Catalog>, arguments: Arguments, talks: bool) -> ExitCode {
-        let _logging = logging::start(LogFormat::Text);
-        let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().enable_all().build() else {
-            return exit::usage();
-        };
         let Some(tool) = catalog.tool(&self.tool) else { return exit::usage() };
         let deadline = tool.deadline.unwrap_or(Limits::default().deadline);
-        let mut invocation = Invocation {
-            catalog: Arc::clone(catalog),
-            operation: Operation::Call { tool: tool.name.clone(), arguments, task: None },
-            answers: Vec::new(),
-            state: None,
-            principal: Principal::LOCAL,
-            revision: Revision::MODERN,
-            client: ClientCapabilities::default(),
-        };
-        let shell = Arc::new(Shell::new());
-        let outcome = runtime.block_on(async {
-            let _ = process::become_subreaper();
-            let mut signals = Signals::catch();
-            let mut asked = 0;
-            loop {
-                let running = router.invoke(invocation.clone(), Arc::<Shell>::clone(&shell) as Arc<dyn Caller>);
-                let running =
-                    async { if talks { running.await } else { show::with_progress("running", running).await } };
-                let outcome = tokio::select! {
-                    outcome = running => outcome,
-                    () = tokio::time::sleep(deadline) => return Ok(None),
-                    () = signals.next() => return Ok(None),
-                };
-                shell.clear();
-                let Outcome::InputRequired(ask) = outcome else { return Ok(Some(outcome)) };
-                asked += 1;
-                if asked > ASKED_AT_MOST {
-                    return Err(format!("the tool asked {ASKED_AT_MOST} times and did not come to an end"));
-                }
-                tokio::select! {
-                    answered = answer(ask) => (invocation.answers, invocation.state) = answered?,
-                    () = signals.next() => return Ok(None),
-                }
-            }
-        });
-        shell.clear();
-        runtime.block_on(process::settle(process::GRACE));
-        // A read of standard input may block for ever; it holds nothing that matters now.
-        runtime.shutdown_background();
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(problem) => {
-                show::error(&problem, "call it in a terminal, or through a client that can answer");
-                return exit::differs();
-            }
-        };
-        match outcome {
-            Some(Outcome::Complete(content)) => match unfit(tool, &content) {
+        let operation = Operation::Call { tool: tool.name.clone(), arguments, task: None };
+        match carry::out(router, catalog, operation, deadline, talks) {
+            Ok(Some(Outcome::Complete(content))) => match unfit(tool, &content) {
                 None => self.print(&content, ExitCode::SUCCESS),
                 Some(problem) => {
                     show::error(
@@ -198,30 +140,9 @@ impl Call {
                     exit::differs()
                 }
             },
-            Some(Outcome::Failed(content)) => self.print(&content, exit::differs()),
-            Some(
-                Outcome::Prompted(_)
-                | Outcome::Read(_)
-                | Outcome::Completed(_)
-                | Outcome::Task(_)
-                | Outcome::NotFound
-                | Outcome::Refused(_)
-                | Outcome::InputRequired(_),
-            ) => {
-                show::error("the tool's backend gave an answer of another kind", "this is a defect of twodoor");
-                exit::differs()
-            }
-            Some(Outcome::Defect { incident }) => {
-                show::error(&format!("a defect of twodoor, incident {incident:016x}"), "the log above has the cause");
-                exit::differs()
-            }
-            None => {
-                show::error(
-                    "the call was stopped: it took too long or was interrupted",
-                    "narrow it, or raise the tool's timeout",
-                );
-                exit::differs()
-            }
+            Ok(Some(Outcome::Failed(content))) => self.print(&content, exit::differs()),
+            Ok(outcome) => carry::failed(outcome),
+            Err(code) => code,
         }
     }
 
@@ -250,7 +171,7 @@ fn read_pair(pair: &str, tool: &ToolParts) -> Result<(String, Value), (String, S
     let properties = tool.input_schema.get("properties").and_then(|p| p.as_object()).unwrap_or_default();
     let Some((_, property)) = properties.iter().find(|(name, _)| name == key) else {
         let names: Vec<String> = properties.iter().map(|(name, _)| name.clone()).collect();
-        return Err((format!("{} has no argument {key:?}", tool.name), meant(key, &names, "its arguments are")));
+        return Err((format!("{} has no argument {key:?}", tool.name), show::meant(key, &names, "its arguments are")));
     };
     let value = match property.get("type").and_then(|t| t.as_str()) {
         Some("string") => Value::String(text.to_owned()),
@@ -268,23 +189,6 @@ fn read_json(key: &str, text: &str) -> Result<Option<Value>, (String, String)> {
         Err(JsonError::Syntax(_)) => Ok(None),
         Err(error) => Err((format!("{key}: {error}"), "correct the value and call again".to_owned())),
     }
-}
-
-/// Answers by key, and what the tool is to be told again with them.
-type Answered = (Vec<(Box<str>, RawJson)>, Option<Value>);
-
-/// Puts a tool's questions to the person at the terminal.
-async fn answer(ask: Ask) -> Result<Answered, String> {
-    let Ask { requests, state } = ask;
-    let asking = move || {
-        let mut answers: Vec<(Box<str>, RawJson)> = Vec::new();
-        for request in requests {
-            let answer = asking::on_terminal(&request)?;
-            answers.push((request.key.into(), RawJson::encode(&answer)));
-        }
-        Ok((answers, state))
-    };
-    tokio::task::spawn_blocking(asking).await.unwrap_or_else(|_| Err("the question could not be asked".to_owned()))
 }
 
 /// What keeps a result from being sent by a server: a structured result must fit the tool's `outputSchema`.
@@ -305,13 +209,4 @@ fn misfit(catalog: &Catalog, tool: &str, arguments: &Arguments) -> Option<ExitCo
         "correct them and call again",
     );
     Some(exit::usage())
-}
-
-/// The name that was probably meant, else all of them.
-fn meant(typed: &str, names: &[String], all: &str) -> String {
-    match did_you_mean(typed, names.iter().map(String::as_str)) {
-        Some(name) => format!("did you mean {name}?"),
-        None if names.is_empty() => "it takes none".to_owned(),
-        None => format!("{all} {}", names.join(", ")),
-    }
 }

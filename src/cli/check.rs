@@ -32,10 +32,10 @@ impl Check {
                 show::out(&render(problems(checked), show::colour_on_stdout()));
                 if let Ok(surface) = checked {
                     let (name, version) = (&surface.name, &surface.version);
-                    let tools = show::count(surface.parts.tools.len(), "tool");
+                    let declared = show::declared(&surface.parts);
                     let path = visible(path.to_string_lossy().chars());
                     show::out(&format!(
-                        "ok: {path}: {name} {version}, {tools}
+                        "ok: {path}: {name} {version}, {declared}
 "
                     ));
                 }

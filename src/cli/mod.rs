@@ -2,15 +2,18 @@
 
 mod asking;
 mod call;
+mod carry;
 mod check;
 mod completions;
 mod digest;
 mod logging;
 mod probe;
+mod read;
 mod reload;
 mod serve;
 mod show;
 mod signals;
+mod state;
 mod talk;
 
 use std::path::PathBuf;
@@ -34,6 +37,10 @@ pub(crate) mod exit {
     pub(crate) fn surface() -> ExitCode {
         ExitCode::from(3)
     }
+    /// The state folder is refused.
+    pub(crate) fn state() -> ExitCode {
+        ExitCode::from(4)
+    }
     /// An address cannot be listened on.
     pub(crate) fn listen() -> ExitCode {
         ExitCode::from(5)
@@ -52,7 +59,7 @@ const DEFAULT_SURFACE: &str = "surface.yaml";
         surface: hello\n  version: 1.0.0\n  tools:\n    greet:\n      description: Says hello to somebody.\n      read_only: true\n      \
         args:\n        name: { type: string, required: true }\n      run: [echo, \"hello {name}\"]\n\n\
         Then: twodoor check hello.yaml, twodoor call greet name=you --surface hello.yaml, twodoor serve hello.yaml.\n\n\
-        Exit codes: 0 done, 1 different or failed, 2 wrong usage or cannot tell, 3 surface refused, 5 cannot listen.\n\
+        Exit codes: 0 done, 1 different or failed, 2 wrong usage or cannot tell, 3 surface refused, 4 state refused, 5 cannot listen.\n\
         Logs go to standard error; TWODOOR_LOG sets what is logged (error, warn, info, debug, or a filter)."
 )]
 struct Arguments {
@@ -65,6 +72,8 @@ enum Command {
     Serve(serve::Serve),
     Check(check::Check),
     Call(call::Call),
+    Read(read::Read),
+    Prompt(read::Prompt),
     Digest(digest::Digest),
     Probe(probe::Probe),
     Completions(completions::Completions),
@@ -84,6 +93,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Serve(serve) => serve.run(),
         Command::Check(check) => check.run(),
         Command::Call(call) => call.run(),
+        Command::Read(read) => read.run(),
+        Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
         Command::Probe(probe) => probe.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),

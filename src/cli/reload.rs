@@ -21,6 +21,7 @@ use twodoor::transport::Hub;
 use super::logging::Voice;
 use super::show;
 use super::signals::Signals;
+use super::state::State;
 
 /// How long nothing must happen to the files before they are read: an editor writes more than once.
 const QUIET: Duration = Duration::from_millis(100);
@@ -35,13 +36,17 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// Reads, checks, holds against the lock and builds.
-    pub(crate) fn read(path: &Path, offer: Offer) -> Result<Self, Problems> {
+    pub(crate) fn read(path: &Path, offer: Offer, task_list: bool) -> Result<Self, Problems> {
         let mut loaded = Surface::load(path)?;
         loaded.parts.offer = offer;
+        loaded.parts.task_list = task_list;
         // That it can be built was checked: its problems would be those of the surface.
         let catalog = Catalog::build(loaded.parts.clone()).map_err(|_| loaded.warnings.clone())?;
         lock::check(path, &catalog)?;
-        let catalog = catalog.with_behind(Router::new(loaded.tools.clone()));
+        let router = Router::new(loaded.tools.clone())
+            .with_resources(loaded.resources.clone(), loaded.templates.clone())
+            .with_prompts(loaded.prompts.clone());
+        let catalog = catalog.with_behind(router);
         Ok(Self { loaded, catalog })
     }
 }
@@ -52,6 +57,7 @@ pub(crate) struct Shown {
     name: String,
     version: String,
     tools: usize,
+    declared: String,
     digest: String,
 }
 
@@ -61,17 +67,18 @@ impl Shown {
             name: ready.loaded.name.clone(),
             version: ready.loaded.version.to_string(),
             tools: ready.catalog.tools().len(),
+            declared: show::declared(&ready.loaded.parts),
             digest: ready.catalog.digest(Revision::MODERN).to_string(),
         }
     }
 
     pub(crate) fn text(&self) -> String {
-        let Self { name, version, tools, digest } = self;
-        format!("{name} {version}, {}, {digest}", show::count(*tools, "tool"))
+        let Self { name, version, declared, digest, .. } = self;
+        format!("{name} {version}, {declared}, {digest}")
     }
 
     pub(crate) fn json(&self) -> Value {
-        let Self { name, version, tools, digest } = self;
+        let Self { name, version, tools, digest, .. } = self;
         json!({ "surface": name, "version": version, "tools": tools, "digest": digest })
     }
 }
@@ -159,6 +166,8 @@ enum Cause {
 pub(crate) struct Reload {
     pub(crate) path: PathBuf,
     pub(crate) offer: Offer,
+    pub(crate) task_list: bool,
+    pub(crate) state: Arc<State>,
     pub(crate) surface: Arc<Surface>,
     pub(crate) hub: Hub,
     pub(crate) watching: Watching,
@@ -205,7 +214,7 @@ impl Reload {
     }
 
     fn read(&mut self, cause: Cause) {
-        match Ready::read(&self.path, self.offer) {
+        match Ready::read(&self.path, self.offer, self.task_list) {
             Err(problems) => self.refuse(&problems, cause),
             Ok(ready) if ready.loaded == self.loaded => {
                 let mended = self.said.take().is_some();
@@ -218,6 +227,12 @@ impl Reload {
     }
 
     fn publish(&mut self, ready: Ready) {
+        // Its first task may be called as soon as it is published.
+        if let Err((problem, remedy)) = self.state.open_for(&ready.catalog) {
+            self.say("refused", json!({ "problem": problem }), &format!(" stays in force: {problem}: {remedy}"));
+            return;
+        }
+        self.state.sweep();
         self.said = None;
         self.shown = Shown::of(&ready);
         let Ready { loaded, catalog } = ready;

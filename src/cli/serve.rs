@@ -1,13 +1,14 @@
 //! `twodoor serve`: a surface for every client, over stdio, HTTP or both.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::watch;
-use twodoor::core::{ByCatalog, process};
+use twodoor::core::process;
 use twodoor::protocol::{Dispatcher, Limits, Offer};
 use twodoor::surface::Surface;
 use twodoor::transport::http::{LegacyMode, Options};
@@ -16,6 +17,7 @@ use twodoor::transport::{Engine, Hub, ServeError, http, stdio};
 use super::logging::{self, LogFormat, Voice};
 use super::reload::{Ready, Reload, Shown, Watching};
 use super::signals::Signals;
+use super::state::State;
 use super::{SurfaceFile, exit, show};
 
 /// Serves a surface to legacy and modern clients alike
@@ -52,6 +54,9 @@ pub(crate) struct Serve {
     /// An Origin to accept beyond the listener's own; it gets cross-origin headers (repeatable)
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// Where tasks are kept, if a tool has any; by default $XDG_STATE_HOME/twodoor/ and the surface's name
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
     /// Do not read the surface again when its files change; SIGHUP still does
     #[arg(long)]
     no_watch: bool,
@@ -161,7 +166,9 @@ impl Serve {
     fn build(&self, offer: Offer, limits: Limits, voice: Voice) -> Result<(Engine, Reload), ExitCode> {
         let path = self.surface.path.clone();
         let watching = Watching::begin(&path, !self.no_watch);
-        let ready = Ready::read(&path, offer).map_err(|problems| {
+        // Over HTTP callers cannot be told apart, so none may list what another made.
+        let task_list = self.http.is_none();
+        let ready = Ready::read(&path, offer, task_list).map_err(|problems| {
             show::problems_on_stderr(&problems);
             exit::surface()
         })?;
@@ -171,12 +178,17 @@ impl Serve {
             return Err(exit::listen());
         }
         let shown = Shown::of(&ready);
-        let surface = Arc::new(Surface::new(ready.catalog));
         let hub = Hub::new();
+        let state = Arc::new(State::new(self.state.clone(), &ready.loaded.name, hub.clone()));
+        state.open_for(&ready.catalog).map_err(|(problem, remedy)| {
+            show::error(&problem, remedy);
+            exit::state()
+        })?;
+        let surface = Arc::new(Surface::new(ready.catalog));
         let dispatcher = Arc::new(Dispatcher::new(Arc::<Surface>::clone(&surface), key));
-        let engine = Engine::new(dispatcher, Arc::new(ByCatalog), limits).with_hub(hub.clone());
+        let engine = Engine::new(dispatcher, Arc::<State>::clone(&state), limits).with_hub(hub.clone());
         let (loaded, json, said) = (ready.loaded, self.json, None);
-        Ok((engine, Reload { path, offer, surface, hub, watching, loaded, shown, voice, json, said }))
+        Ok((engine, Reload { path, offer, task_list, state, surface, hub, watching, loaded, shown, voice, json, said }))
     }
 }
 
@@ -260,6 +272,8 @@ async fn serve(
     };
     let bound = listener.as_ref().and_then(|listener| listener.local_addr().ok());
     show::err(&opening(&reload.shown, bound, options.sse, reload.json));
+    let state = Arc::clone(&reload.state);
+    state.sweep();
     tokio::spawn(reload.run(hang_ups));
     let over_http = async {
         match listener {
@@ -278,6 +292,7 @@ async fn serve(
         served
     };
     let (http, streams) = tokio::join!(over_http, over_streams);
+    state.stop().await;
     let _ = process::settle(process::GRACE).await;
     http.and(streams)
 }

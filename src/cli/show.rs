@@ -4,8 +4,9 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
+use twodoor::protocol::CatalogParts;
 use twodoor::protocol::json::{is_invisible, visible};
-use twodoor::surface::{LoadedSurface, Problems, Surface, render};
+use twodoor::surface::{LoadedSurface, Problems, Surface, did_you_mean, render};
 
 /// Writes to standard output. A reader that has gone away is not an error; a write that is lost otherwise ends us with 1.
 pub(crate) fn out(text: &str) {
@@ -76,6 +77,27 @@ pub(crate) async fn with_progress<T>(doing: &str, work: impl Future<Output = T>)
             }
         }
     }
+}
+
+/// The name that was probably meant, else all of them.
+pub(crate) fn meant(typed: &str, names: &[String], all: &str) -> String {
+    match did_you_mean(typed, names.iter().map(String::as_str)) {
+        Some(name) => format!("did you mean {name}?"),
+        None if names.is_empty() => "it takes none".to_owned(),
+        None => format!("{all} {}", names.join(", ")),
+    }
+}
+
+/// How much of everything a surface declares.
+pub(crate) fn declared(parts: &CatalogParts) -> String {
+    let counted = [
+        (parts.tools.len(), "tool"),
+        (parts.resources.len(), "resource"),
+        (parts.templates.len(), "template"),
+        (parts.prompts.len(), "prompt"),
+    ];
+    let some: Vec<String> = counted.iter().filter(|(n, _)| *n > 0).map(|(n, thing)| count(*n, thing)).collect();
+    some.join(", ")
 }
 
 /// A number of things.

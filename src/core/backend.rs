@@ -1,16 +1,19 @@
-//! Which backend carries out which tool.
+//! Which backend carries out what is asked for.
 //!
-//! Promises: a call runs on the backend its tool declares and on no other; a tool without a backend
-//! is a defect of ours, logged under a number, and the peer is told the number alone. Where surfaces
-//! are reloaded, a router stands behind its catalog, and a call ends on the pair it began with.
+//! Promises: a call runs on the backend its tool declares and on no other, a resource is read from
+//! its own source; what is published without a backend is a defect of ours, logged under a number,
+//! and the peer is told the number alone. Where surfaces are reloaded, a router stands behind its
+//! catalog, and a call ends on the pair it began with.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::command::{Called, CommandTool};
+use super::prompt::Prompts;
+use super::resource::Resources;
 use crate::protocol::invoke::BoxFuture;
-use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome};
-use crate::surface::declaration::DeclaredTool;
+use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome, ToolName};
+use crate::surface::declaration::{DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool};
 
 /// What carries out a tool.
 #[derive(Debug)]
@@ -27,17 +30,31 @@ impl Backend {
     }
 }
 
-/// The backends of one surface by the name of their tool.
+/// The backends of one surface: of tools by their name, of everything else by what it is read from.
 #[derive(Debug, Default)]
 pub struct Router {
     backends: HashMap<String, Backend>,
+    resources: Resources,
+    prompts: Prompts,
 }
 
 impl Router {
     /// Takes the declared tools; finds each program now, so that a missing one is known before it is called.
     pub fn new(tools: Vec<DeclaredTool>) -> Self {
         let backend = |tool: DeclaredTool| (tool.name.clone(), Backend::Command(CommandTool::new(tool.name, tool.run)));
-        Self { backends: tools.into_iter().map(backend).collect() }
+        Self { backends: tools.into_iter().map(backend).collect(), ..Self::default() }
+    }
+
+    /// Takes the declared resources and templates too.
+    pub fn with_resources(mut self, resources: Vec<DeclaredResource>, templates: Vec<DeclaredTemplate>) -> Self {
+        self.resources = Resources::new(resources, templates);
+        self
+    }
+
+    /// Takes the declared prompts too.
+    pub fn with_prompts(mut self, prompts: Vec<DeclaredPrompt>) -> Self {
+        self.prompts = Prompts::new(prompts);
+        self
     }
 
     /// The backend of a tool, for what is done without a call: a dry run, a check.
@@ -45,16 +62,28 @@ impl Router {
         self.backends.get(tool)
     }
 
+    async fn carry_out(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> Outcome {
+        let Invocation { catalog, operation, .. } = &invocation;
+        match operation {
+            Operation::Call { tool, arguments, .. } => {
+                self.call(tool, Called::new(arguments, &invocation), &*caller).await
+            }
+            Operation::Read { uri, found } => self.resources.read(uri, found, catalog, &*caller).await,
+            Operation::Prompt { name, arguments } => {
+                self.prompts.say(name, arguments, &self.resources, catalog, &*caller).await
+            }
+            Operation::Complete(completing) => self.resources.complete(completing).await,
+            Operation::Task(_) => defect(&format!("the {} is published but has no backend", operation.name())),
+        }
+    }
+
     /// Looks up, has the call reviewed, runs it. The safety gate stands between the two lines below: what
     /// it clears contains the invocation, and [`Backend::run`] then takes nothing else.
-    async fn carry_out(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> Outcome {
-        let Operation::Call { tool, arguments, .. } = &invocation.operation else {
-            return defect(&format!("the {} is published but has no backend", invocation.operation.name()));
-        };
+    async fn call(&self, tool: &ToolName, called: Called<'_>, caller: &dyn Caller) -> Outcome {
         let Some(backend) = self.backends.get(tool.as_str()) else {
             return defect(&format!("the tool {tool} is published but has no backend"));
         };
-        backend.run(Called::new(arguments, &invocation), &*caller).await
+        backend.run(called, caller).await
     }
 }
 
@@ -81,8 +110,13 @@ impl Invoke for ByCatalog {
 
 /// Logs a defect of ours under a new number.
 pub(super) fn defect(problem: &str) -> Outcome {
+    Outcome::Defect { incident: incident(problem) }
+}
+
+/// Logs a defect of ours; gives the number under which the log has it.
+pub(super) fn incident(problem: &str) -> u64 {
     // Without randomness the number is 0: the log line still stands beside the answer in time.
     let incident = getrandom::u64().unwrap_or(0);
     tracing::error!(incident = format!("{incident:016x}"), "{problem}");
-    Outcome::Defect { incident }
+    incident
 }

@@ -1,4 +1,4 @@
-//! Carrying out calls: commands and what else a surface declares, behind one router.
+//! Carrying out what is asked for: commands, resources and prompts as a surface declares them, behind one router.
 //!
 //! Promises: no shell, no argument that becomes two, no inherited environment, nothing left running
 //! when a call is over; a failure is told so that the model, or the operator, knows what to change.
@@ -7,7 +7,14 @@
 
 pub mod backend;
 pub mod command;
+pub mod confine;
+mod fill;
 pub mod outgoing;
 pub mod process;
+pub mod prompt;
+pub mod resource;
+pub mod store;
+pub mod tasks;
 
 pub use backend::{ByCatalog, Router};
+pub use tasks::Tasks;

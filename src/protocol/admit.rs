@@ -42,7 +42,7 @@ impl ClientCapabilities {
     /// Reads a capabilities object (2026-07-28 client/elicitation, client/sampling, client/roots).
     ///
     /// An empty `elicitation` means the form mode; a mode named alone excludes the other.
-    pub(super) fn read(declared: &RawJson) -> Self {
+    pub fn read(declared: &RawJson) -> Self {
         let within = |raw: Option<RawJson>| raw.and_then(|raw| raw.members()).unwrap_or_default();
         let object = |members: &[(Box<str>, RawJson)], name: &str| {
             members.iter().find(|(key, raw)| &**key == name && raw.kind() == Kind::Object).map(|(_, raw)| raw.clone())
@@ -200,9 +200,14 @@ impl Claim {
     }
 }
 
+/// Whether params make a modern claim, be it a complete one.
+pub(super) fn claims(params: &Params) -> bool {
+    let members = params.get("_meta").and_then(RawJson::members).unwrap_or_default();
+    members.iter().any(|(key, _)| [CLAIM_VERSION, CLAIM_CAPABILITIES, CLAIM_CLIENT].contains(&&**key))
+}
+
 /// Whether a message may not be part of a batch: it opens a session, or it is modern.
-pub fn stands_alone(message: &Message, offer: Offer) -> bool {
-    let claims = |params: &Params| !matches!(Claim::read(params, offer), Ok(None));
+pub fn stands_alone(message: &Message) -> bool {
     match message {
         Message::Request(Request { method, params, .. }) => &**method == "initialize" || claims(params),
         Message::Notification(Notification { params, .. }) => claims(params),

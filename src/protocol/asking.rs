@@ -19,6 +19,8 @@ pub(super) struct Asking {
     open: Vec<(RequestId, Box<str>)>,
     answers: Vec<(Box<str>, RawJson)>,
     state: Option<Value>,
+    /// `_meta` of all that is said about the task that asks.
+    related: Option<Value>,
 }
 
 /// How a question was answered.
@@ -39,14 +41,19 @@ impl Asking {
         operation: &Operation,
         mut next: impl FnMut() -> RequestId,
     ) -> (Self, Vec<Bytes>) {
+        // 2025-11-25 basic/utilities/tasks, Associating Task-Related Messages
+        let related = match operation {
+            Operation::Task(TaskRequest::Result(task)) => Some(json!({ RELATED_TASK: { "taskId": task.as_str() } })),
+            _ => None,
+        };
         let mut open = Vec::new();
         let mut messages = Vec::new();
         for request in ask.requests {
             let id = next();
-            messages.push(encode(&id, &request, revision, operation));
+            messages.push(encode(&id, &request, revision, related.as_ref()));
             open.push((id, request.key.into()));
         }
-        (Self { open, answers: Vec::new(), state: ask.state }, messages)
+        (Self { open, answers: Vec::new(), state: ask.state, related }, messages)
     }
 
     /// The ids under which the client is being asked.
@@ -76,13 +83,16 @@ impl Asking {
     /// Tells the client that what it is being asked is not wanted any more.
     pub(super) fn withdraw(&self) -> impl Iterator<Item = Bytes> {
         self.open.iter().map(|(id, _)| {
-            let params = json!({ "requestId": id.to_json(), "reason": "the request that asked is over" });
+            let mut params = json!({ "requestId": id.to_json(), "reason": "the request that asked is over" });
+            if let (Some(related), Some(params)) = (&self.related, params.as_object_mut()) {
+                params.insert("_meta".to_owned(), related.clone());
+            }
             encode_notification("notifications/cancelled", &params.to_string())
         })
     }
 }
 
-fn encode(id: &RequestId, request: &InputRequest, revision: Revision, operation: &Operation) -> Bytes {
+fn encode(id: &RequestId, request: &InputRequest, revision: Revision, related: Option<&Value>) -> Bytes {
     let mut params = match &request.params {
         Value::Object(params) => params.clone(),
         _ => Map::new(),
@@ -92,10 +102,10 @@ fn encode(id: &RequestId, request: &InputRequest, revision: Revision, operation:
         // Names the elicitation for a later notice that it is done; unique on this connection (2025-11-25 client/elicitation).
         params.entry("elicitationId").or_insert_with(|| format!("elicitation-{id}").into());
     }
-    if let Operation::Task(TaskRequest::Result(task)) = operation {
+    if let Some(related) = related.and_then(Value::as_object) {
         let meta = params.entry("_meta").or_insert_with(|| json!({}));
         if let Some(meta) = meta.as_object_mut() {
-            meta.insert(RELATED_TASK.to_owned(), json!({ "taskId": task.as_str() }));
+            meta.extend(related.clone());
         }
     }
     encode_request(id, request.kind.method(), &Value::Object(params).to_string())

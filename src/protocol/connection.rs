@@ -22,7 +22,7 @@ use bytes::Bytes;
 use self::batch::Batch;
 use self::hearing::Hearing;
 pub use self::output::{Arrival, CallId, Output, Reply};
-use super::admit::Admitted;
+use super::admit::{self, Admitted};
 use super::asking::Asking;
 use super::content::Content;
 use super::dispatch::{Context, Dispatcher, Step};
@@ -203,7 +203,9 @@ impl Connection {
             self.outputs.push_back(Output::Detach { arrival });
             return;
         }
-        if let Some(message) = exchange.tell(notice, Some(self.level), now) {
+        // Without a way back no log was promised (every revision, server/utilities/logging, Capabilities).
+        let level = Some(self.level).filter(|_| self.way_back);
+        if let Some(message) = exchange.tell(notice, level, now) {
             self.outputs.push_back(Output::Notify { arrival, message });
         }
     }
@@ -318,7 +320,11 @@ impl Connection {
             }
             Ok(Step::Invoke(invocation)) => {
                 let declared = invocation.operation.tool().and_then(|name| invocation.catalog.tool(name.as_str()));
-                let time = declared.and_then(|tool| tool.deadline).unwrap_or(self.deadline).min(DEADLINE_AT_MOST);
+                let time = match admitted.method() {
+                    // It waits for its task to end (2025-11-25 basic/utilities/tasks, Result Retrieval).
+                    Method::TasksResult => DEADLINE_AT_MOST,
+                    _ => declared.and_then(|tool| tool.deadline).unwrap_or(self.deadline).min(DEADLINE_AT_MOST),
+                };
                 let arrived = Arrived {
                     arrival,
                     id,
@@ -380,7 +386,8 @@ impl Connection {
         // Everything else a peer may tell us changes nothing here; unknown notifications are ignored in every revision.
         match &*notification.method {
             "notifications/cancelled" => self.handle_cancelled(&notification.params),
-            "notifications/initialized" => self.ready |= self.session.is_some(),
+            // One with a claim is of the modern era, which has no such notification.
+            "notifications/initialized" if !admit::claims(&notification.params) => self.ready |= self.session.is_some(),
             _ => {}
         }
     }

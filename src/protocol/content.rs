@@ -234,7 +234,8 @@ impl Block {
             }
             Piece::Link(link) if !rules.link_blocks => {
                 let about = link.description.as_ref().map(|d| format!(" ({d})")).unwrap_or_default();
-                write_text(&format!("{}: {}{about}", link.name, link.uri), out);
+                let said = format!("{}: {}{about}", link.name, link.uri);
+                self.write_as(rules, object([("type", Some(text("text"))), ("text", Some(text(&said)))]), out);
             }
             piece => self.write_as(rules, piece_json(piece, rules), out),
         }
@@ -288,7 +289,7 @@ fn piece_json(piece: &Piece, rules: &Rules) -> Json {
 pub struct Content {
     /// What the model reads.
     pub blocks: Vec<Block>,
-    /// What a program reads; must fit the tool's `outputSchema`. Its text is added as a block if `blocks` is empty.
+    /// What a program reads; must fit the tool's `outputSchema`. Its JSON is added as a block of text, unless one has it.
     pub structured: Option<Value>,
 }
 
@@ -313,21 +314,29 @@ impl Content {
         self.blocks.iter().filter_map(Block::as_text).collect::<Vec<_>>().join("\n")
     }
 
-    /// The `content` array, with the structured value's text where nothing else is said (2026-07-28 server/tools, Structured Content).
+    /// The `content` array, with the structured value's text for clients that read nothing else (2026-07-28 server/tools,
+    /// Structured Content).
     pub(super) fn write_blocks(&self, rules: &Rules, out: &mut BytesMut) {
         out.put_u8(b'[');
-        match (self.blocks.is_empty(), &self.structured) {
-            (true, Some(value)) => write_text(&value.to_string(), out),
-            _ => {
-                for (index, block) in self.blocks.iter().enumerate() {
-                    if index > 0 {
-                        out.put_u8(b',');
-                    }
-                    block.write(rules, out);
-                }
+        for (index, block) in self.blocks.iter().enumerate() {
+            if index > 0 {
+                out.put_u8(b',');
             }
+            block.write(rules, out);
+        }
+        if let Some(value) = self.structured.as_ref().filter(|value| !self.tells(value)) {
+            if !self.blocks.is_empty() {
+                out.put_u8(b',');
+            }
+            write_text(&value.to_string(), out);
         }
         out.put_u8(b']');
+    }
+
+    /// Whether a block of text is this value's JSON, however it is spaced.
+    fn tells(&self, value: &Value) -> bool {
+        let is_json = |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|said| said == *value);
+        self.blocks.iter().filter_map(Block::as_text).any(is_json)
     }
 
     /// About how many bytes the blocks take.

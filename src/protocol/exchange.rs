@@ -1,5 +1,6 @@
 //! One request from its arrival to its one answer: what is kept of it, and how its end is told.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -117,6 +118,11 @@ impl Exchange {
         if !may_ask || (ask.requests.is_empty() && ask.state.is_none()) {
             return Answered::Reply(Err(self.defect(dispatcher, "it asks for nothing, or may not ask")));
         }
+        let keys: BTreeSet<&str> = ask.requests.iter().map(|request| request.key.as_str()).collect();
+        if keys.len() < ask.requests.len() {
+            // One of the answers could not be told from another (2026-07-28 basic/patterns/mrtr).
+            return Answered::Reply(Err(self.defect(dispatcher, "it asks twice under one key")));
+        }
         if self.revision.rules().input_required {
             return Answered::Reply(self.ask_modern(ask, dispatcher, now));
         }
@@ -174,6 +180,9 @@ impl Exchange {
     pub(super) fn overdue(&self) -> Result<Bytes, Fault> {
         let seconds = self.time.as_secs_f64();
         let name = self.invocation.operation.name();
+        if matches!(self.invocation.operation, Operation::Task(_)) {
+            return self.failed(&Content::text(format!("the task has not ended within {seconds} s: ask again")));
+        }
         self.failed(&Content::text(format!(
             "the {name} did not end within {seconds} s and was stopped: narrow what it has to do, then try again"
         )))
@@ -250,8 +259,9 @@ impl Exchange {
         if !missing.is_empty() {
             let missing = missing.join(", ");
             return Some(format!(
-                "the {name} has to ask the client, which did not declare that it can be asked ({missing}): \
-                 use a client that can, or one of revision {}",
+                "the {name} has to ask the client for what it did not declare, or what revision {} does not have \
+                 ({missing}): use a client that can be asked, or one of revision {}",
+                self.revision,
                 Revision::MODERN
             ));
         }

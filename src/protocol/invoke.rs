@@ -27,6 +27,11 @@ impl Principal {
     /// Whoever can reach our standard input or our loopback port: the operator's own machine.
     pub const LOCAL: Self = Self(Cow::Borrowed("local"));
 
+    /// Whoever has that name, for those who prove who their peers are, or kept the name of one who was proven.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self(Cow::Owned(name.into()))
+    }
+
     /// The name that sealed state and sessions are bound to.
     pub fn name(&self) -> &str {
         &self.0

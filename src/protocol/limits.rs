@@ -114,6 +114,48 @@ pub const SCHEMA_EXPANDED: usize = 16 * SCHEMA_SUBSCHEMAS;
 /// See [`SCHEMA_DEPTH`].
 pub const SCHEMA_BYTES: usize = 256 * 1024;
 
+/// Milliseconds that a client should wait between two looks at a task: a person does not notice, and a poll costs little.
+pub const TASK_POLL: Duration = Duration::from_secs(1);
+
+/// Tasks on one page of a list.
+pub const TASK_PAGE: usize = 100;
+
+/// Longest message of a task's status, bytes: a line for a person.
+pub const TASK_MESSAGE_BYTES: usize = 512;
+
+/// Limits on tasks.
+#[derive(Debug, Clone)]
+pub struct TaskLimits {
+    /// Tasks kept for one principal, ended ones included: 16 a minute for an hour.
+    pub kept: usize,
+    /// Tasks that run at once in the process: as many as one connection may have calls in flight.
+    pub running: usize,
+    /// Bytes of one task as kept, its result included: as long as the longest answer a client takes.
+    pub bytes: usize,
+    /// Bytes of all tasks together, beyond which none is made: what a state folder may cost on a small machine.
+    pub all_bytes: u64,
+    /// How long a task is kept from its creation, milliseconds, where its client says nothing: an hour.
+    pub ttl_ms: u64,
+    /// Shortest such time: a client must be able to look at least a few times.
+    pub ttl_at_least_ms: u64,
+    /// Longest such time: a day, as results may be secret and nobody else deletes them.
+    pub ttl_at_most_ms: u64,
+}
+
+impl Default for TaskLimits {
+    fn default() -> Self {
+        Self {
+            kept: 1000,
+            running: 64,
+            bytes: ANSWER_BYTES,
+            all_bytes: 256 * 1024 * 1024,
+            ttl_ms: 3_600_000,
+            ttl_at_least_ms: 60_000,
+            ttl_at_most_ms: 24 * 3_600_000,
+        }
+    }
+}
+
 /// Limits that an operator may change, and those that depend on them.
 #[derive(Debug, Clone)]
 pub struct Limits {

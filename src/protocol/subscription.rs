@@ -124,6 +124,9 @@ impl Filter {
     /// Only what this catalog can tell of.
     pub(super) fn honoured(mut self, catalog: &Catalog) -> Self {
         self.lists = self.lists.and(Changed::possible(catalog));
+        if !catalog.has_tasks() {
+            self.tasks.clear();
+        }
         self.uris.retain(|uri| uri.len() <= SUBSCRIBED_URI_BYTES && catalog.names(uri));
         self
     }

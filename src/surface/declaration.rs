@@ -1,11 +1,18 @@
-//! What a surface file declares of its tools' backends, checked and ready to be carried out.
+//! What a surface file declares of its backends, checked and ready to be carried out.
 //!
 //! Promises: every path here is absolute, every placeholder names a declared argument, every
 //! element of an argument vector renders into exactly one element. Made by `load`, read by `core`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::protocol::Json;
+pub use super::address::encoded;
+pub use super::matching::{Matching, is_in_sight};
+pub use super::media::type_of;
+use crate::protocol::{Json, Role};
+
+/// Longest text that a prompt may come to, bytes, and longest file of one.
+pub const PROMPT_BYTES: usize = 1024 * 1024;
 
 /// A tool as declared: its backend, beside the definition that the catalog publishes.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +23,126 @@ pub struct DeclaredTool {
     pub run: Run,
 }
 
-/// A command behind a tool: an argument vector, never a shell.
+/// A resource as declared: what is read under its address.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeclaredResource {
+    /// The address under which the catalog publishes it.
+    pub uri: String,
+    /// Its media type, if one was said.
+    pub mime_type: Option<String>,
+    /// What it is read from.
+    pub source: Source,
+}
+
+/// A resource template as declared: what is read for the values of its variables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeclaredTemplate {
+    /// The template as the catalog publishes it.
+    pub uri_template: String,
+    /// The media type of all that match, if one was said.
+    pub mime_type: Option<String>,
+    /// JSON Schema of the variables, an object.
+    pub schema: Json,
+    /// What they are read from.
+    pub source: Source,
+}
+
+/// What a resource is read from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Source {
+    /// A text.
+    Text(Template),
+    /// A regular file.
+    File(FileSource),
+    /// The files of a folder, by the variable `path`.
+    Folder(FolderSource),
+    /// What a command writes.
+    Command(CommandSource),
+}
+
+/// A regular file beneath a root.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileSource {
+    /// The folder that it stays beneath; absolute, links resolved.
+    pub root: PathBuf,
+    /// Its path relative to the root. What a placeholder stands for is one name, unless the variable takes anything.
+    pub path: Template,
+    /// The variables that take anything, slashes included.
+    pub deep: Vec<String>,
+    /// Most bytes that are read; a larger file is refused.
+    pub cap: usize,
+}
+
+/// A folder whose files are read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FolderSource {
+    /// The folder that they stay beneath; absolute, links resolved.
+    pub root: PathBuf,
+    /// The folder's path relative to the root.
+    pub path: PathBuf,
+    /// Which of its files are read.
+    pub matching: Matching,
+    /// Most bytes that are read; a larger file is refused.
+    pub cap: usize,
+}
+
+/// A command whose output is read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandSource {
+    /// The name of what is read, for a text about it.
+    pub name: String,
+    /// The command.
+    pub run: Run,
+    /// How long it may take; as long as the engine waits if absent.
+    pub timeout: Option<Duration>,
+    /// Exit codes that mean that there is nothing to read.
+    pub missing_codes: Vec<i32>,
+}
+
+/// A prompt as declared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeclaredPrompt {
+    /// The name under which the catalog publishes it.
+    pub name: String,
+    /// For people.
+    pub description: Option<String>,
+    /// JSON Schema of its arguments, an object of texts.
+    pub schema: Json,
+    /// Its arguments that have a value where none is given.
+    pub defaults: Vec<(String, String)>,
+    /// The folder that its files stay beneath; absolute, links resolved.
+    pub root: PathBuf,
+    /// What is said.
+    pub messages: Vec<DeclaredMessage>,
+}
+
+/// A message of a prompt as declared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeclaredMessage {
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    pub said: Said,
+}
+
+/// What a message says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Said {
+    /// A text.
+    Text(Template),
+    /// The text of a file, read at each call.
+    File(PathBuf),
+    /// The contents of the resource of this address.
+    Resource(Template),
+    /// The address of a resource.
+    Link(Template),
+    /// The picture in a file.
+    Image(PathBuf),
+    /// The sound in a file.
+    Audio(PathBuf),
+}
+
+/// A command: an argument vector, never a shell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The program and its arguments; the first element has no placeholder.
@@ -53,6 +179,18 @@ pub enum Element {
 /// Text with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(pub Vec<Piece>);
+
+impl Template {
+    /// Text without placeholders.
+    pub fn literal(text: impl Into<String>) -> Self {
+        Self(vec![Piece::Literal(text.into())])
+    }
+
+    /// Reads text with placeholders; an error says which brace is none of one, nor doubled.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        super::template::parse(text).map_err(|stray| stray.problem)
+    }
+}
 
 /// A piece of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]

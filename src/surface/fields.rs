@@ -53,6 +53,23 @@ impl<'t> Fields<'t> {
         Some(At { span: entry.node.span, value: text?.to_owned() })
     }
 
+    /// A text, or a list of texts.
+    pub(crate) fn texts(&self, key: &str, findings: &mut Findings) -> Vec<At<String>> {
+        let Some(entry) = self.get(key) else { return Vec::new() };
+        let nodes = match &entry.node.value {
+            Value::List(items) => items.as_slice(),
+            _ => std::slice::from_ref(&entry.node),
+        };
+        let text = |node: &Node| {
+            let text = node.as_text();
+            if text.is_none() {
+                value_kind::report(key, node, "text", findings);
+            }
+            Some(At { span: node.span, value: text?.to_owned() })
+        };
+        nodes.iter().filter_map(text).collect()
+    }
+
     pub(crate) fn flag(&self, key: &str, findings: &mut Findings) -> Option<At<bool>> {
         let entry = self.get(key)?;
         match entry.node.value {

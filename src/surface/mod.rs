@@ -4,13 +4,19 @@
 //! once, each at its line and column with a remedy. Reading follows no link out of its folder and
 //! blocks on nothing. Used by the command line, and by `core`, which runs what is declared.
 
+mod address;
 mod arguments;
 pub mod declaration;
+mod declare;
 mod fields;
 mod file;
 mod lint;
+mod listing;
 mod load;
 pub mod lock;
+mod matching;
+mod media;
+mod parts;
 mod problem;
 mod quantity;
 mod render;
@@ -26,8 +32,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::protocol::{Catalog, Changed, Published};
 
+pub use declare::DEFAULT_CAP;
 pub use lint::rules;
-pub use load::{DEFAULT_CAP, LoadedSurface};
+pub use load::LoadedSurface;
 pub use problem::{Problem, Problems, Rule, Severity, did_you_mean};
 pub use render::render;
 pub use watch::{Touched, Watch, WatchError, Watched};

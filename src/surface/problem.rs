@@ -181,11 +181,16 @@ impl Findings {
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
-        if self.list.len() < PROBLEMS_KEPT {
-            self.list.push(finding);
-        } else {
+        if self.is_full() {
             self.dropped += 1;
+        } else {
+            self.list.push(finding);
         }
+    }
+
+    /// Whether what is found from here on is only counted, so that nothing need be looked for to mend it.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= PROBLEMS_KEPT
     }
 
     pub(crate) fn has_errors(&self) -> bool {

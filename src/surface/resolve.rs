@@ -8,7 +8,9 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::file::{SurfaceFile, ToolEntry};
+use super::declaration::PROMPT_BYTES;
+use super::file::{BackendEntry, PathEntry, SurfaceFile, Want};
+use super::listing::{self, Listing};
 use super::problem::did_you_mean;
 use super::source::check_modes;
 use super::template;
@@ -48,34 +50,99 @@ fn fault<T>(message: String, remedy: &str) -> Result<T, Fault> {
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) root: Result<PathBuf, Fault>,
-    /// One for each tool, in their order.
-    pub(crate) tools: Vec<ResolvedTool>,
+    /// One for each backend, in their order.
+    pub(crate) backends: Vec<ResolvedBackend>,
 }
 
-/// A tool's paths; `None` where nothing was said, or nothing can be said without a root.
+/// A backend's paths; `None` where nothing was said, or nothing can be said without a root.
 #[derive(Debug)]
-pub(crate) struct ResolvedTool {
+pub(crate) struct ResolvedBackend {
     pub(crate) cwd: Option<Result<PathBuf, Fault>>,
     pub(crate) program: Option<Result<PathBuf, Fault>>,
+    /// One for each path that is read, in their order; empty without a root.
+    pub(crate) paths: Vec<ResolvedPath>,
+}
+
+/// What a path that is read leads to.
+#[derive(Debug)]
+pub(crate) enum ResolvedPath {
+    /// A file, or what only a placeholder's value completes.
+    Sound,
+    /// A folder with these files.
+    Folder(Listing),
+    /// A file, and its text if that can be a prompt's.
+    Text(Option<String>),
+    /// Nothing yet.
+    Absent(Fault),
+    /// Nothing that may be read.
+    Refused(Fault),
 }
 
 /// Resolves all paths of a file.
 pub(crate) fn resolve(file: &SurfaceFile<'_>, host: &Host) -> Resolved {
     let said = file.root.as_ref().map_or(".", |root| root.value.as_str());
     let root = folder(&host.folder, said);
-    let tools = file.tools.iter().map(|tool| resolve_tool(tool, root.as_deref().ok(), host)).collect();
-    Resolved { root, tools }
+    let backends = file.backends().map(|backend| resolve_backend(backend, root.as_deref().ok(), host)).collect();
+    Resolved { root, backends }
 }
 
-fn resolve_tool(tool: &ToolEntry<'_>, root: Option<&Path>, host: &Host) -> ResolvedTool {
+fn resolve_backend(tool: &BackendEntry<'_>, root: Option<&Path>, host: &Host) -> ResolvedBackend {
     let cwd = tool.cwd.as_ref().and_then(|cwd| Some(beneath(root?, &cwd.value)));
+    let paths = root.map(|root| tool.paths.iter().map(|path| resolve_path(root, path)).collect());
     let program = tool.run.first().and_then(|first| match first {
         super::file::ElementEntry::One(program) => template::literal(&program.value),
         super::file::ElementEntry::Group(_) => None,
     });
     let found =
         program.and_then(|name| Some(find_program(name, root, host)?.map_err(|f| unsplit(f, name, root, host))));
-    ResolvedTool { cwd, program: found }
+    ResolvedBackend { cwd, program: found, paths: paths.unwrap_or_default() }
+}
+
+/// What a path that is read leads to.
+fn resolve_path(root: &Path, PathEntry { path, want }: &PathEntry) -> ResolvedPath {
+    let refused = |message: String, remedy: &str| {
+        ResolvedPath::Refused(Fault { message, remedy: remedy.to_owned(), suggestion: None })
+    };
+    let said = path.value.as_str();
+    let outside = Path::new(said).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir));
+    if said.is_empty() || outside {
+        let remedy = "name it relative to `root` and without `..`, or widen `root`";
+        return refused(format!("{said:?} leads to nothing beneath the root"), remedy);
+    }
+    if matches!(want, Want::Pattern) {
+        return ResolvedPath::Sound;
+    }
+    let Ok(found) = fs::canonicalize(root.join(said)) else {
+        let suggestion = meant(root, said);
+        let remedy = "correct its name, unless it comes later: until then there is nothing to read".to_owned();
+        return ResolvedPath::Absent(Fault { message: format!("there is no {said:?}"), remedy, suggestion });
+    };
+    if !found.starts_with(root) {
+        return refused(format!("{said:?} is a link out of the root"), "name what it leads to, or widen `root`");
+    }
+    match want {
+        Want::Folder(matching) if found.is_dir() => ResolvedPath::Folder(listing::list(root, &found, matching)),
+        Want::Folder(_) => refused(format!("{said:?} is not a folder"), "name a folder, or write `file`"),
+        _ if !found.is_file() => refused(format!("{said:?} is not a regular file"), "name a file that can be read"),
+        Want::Text(_) => ResolvedPath::Text(text(&found)),
+        Want::File | Want::Pattern => ResolvedPath::Sound,
+    }
+}
+
+/// The text of a regular file, if it can be a prompt's.
+fn text(path: &Path) -> Option<String> {
+    let most = u64::try_from(PROMPT_BYTES).unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(most.saturating_add(1)).read_to_end(&mut bytes)).ok()?;
+    String::from_utf8(bytes).ok().filter(|text| text.len() <= PROMPT_BYTES)
+}
+
+/// The path that was probably meant: another name in the same folder.
+fn meant(root: &Path, said: &str) -> Option<String> {
+    let (folder, name) = said.rsplit_once('/').map_or(("", said), |(folder, name)| (folder, name));
+    let inside = fs::canonicalize(root.join(folder)).ok().filter(|folder| folder.starts_with(root))?;
+    let meant = did_you_mean(name, names(&[inside]).iter().map(String::as_str))?;
+    Some(if folder.is_empty() { meant } else { format!("{folder}/{meant}") })
 }
 
 /// A program's name that is a command line, of which no shell makes words, is shown as the words.
@@ -145,7 +212,7 @@ fn find_program(name: &str, root: Option<&Path>, host: &Host) -> Option<Result<P
     })))
 }
 
-/// Names of programs, for a suggestion.
+/// Names of files, for a suggestion.
 fn names(search: &[PathBuf]) -> Vec<String> {
     /// Enough for what is usually installed; a suggestion is not worth more.
     const NAMES: usize = 5000;

@@ -82,6 +82,12 @@ pub(crate) fn arguments(template: &Template) -> impl Iterator<Item = &str> {
     })
 }
 
+/// The one argument of a path, whose values the names in a folder are.
+pub(crate) fn completed_by_folder(path: &Template) -> Option<&str> {
+    let mut arguments = arguments(path);
+    arguments.next().filter(|_| arguments.next().is_none())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

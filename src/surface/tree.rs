@@ -179,7 +179,7 @@ pub(crate) fn parse(findings: &mut Findings) -> Option<Node> {
             &SYNTAX,
             Span::START,
             "the file is empty",
-            "begin with `surface: NAME`, `version:` and `tools:`",
+            "begin with `surface: NAME` and `version:`, then `tools:`, `resources:` or `prompts:`",
         );
     }
     builder.root.map(|built| built.node)

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::{
-    Caller, Catalog, CatalogParts, Content, Dispatcher, Invocation, Invoke, Json, Limits, Notice, Offer, Outcome,
-    ToolParts,
+    Ask, Caller, Catalog, CatalogParts, Content, Dispatcher, InputKind, InputRequest, Invocation, Invoke, Json, Limits,
+    Notice, Offer, Outcome, ToolParts,
 };
 use twodoor::transport::Engine;
 
@@ -33,7 +33,8 @@ pub(crate) enum Report {
 }
 
 /// Carries out `act`: tells `notices` at once, holds if `hold` until released or gone, tells `later` notices, then
-/// answers its `text`, or `size` bytes. Panics if `panic`.
+/// answers its `text`, or `size` bytes. Panics if `panic`. Says that the answer takes a while if `detach`, before it
+/// holds. Asks its client if `ask`, and answers with the answer; it begins again for that.
 pub(crate) struct Backend {
     reports: Mutex<Sender<Report>>,
     gates: Mutex<HashMap<String, Arc<Semaphore>>>,
@@ -67,6 +68,9 @@ impl Invoke for Backend {
             for n in 1..=count("notices") {
                 caller.notify(progress(n));
             }
+            if arguments["detach"].as_bool().unwrap_or_default() {
+                caller.notify(Notice::Detach);
+            }
             if arguments["hold"].as_bool().unwrap_or_default() {
                 let gate = self.gate(&text);
                 tokio::select! {
@@ -80,10 +84,20 @@ impl Invoke for Backend {
             for n in 1..=count("later") {
                 caller.notify(progress(count("notices") + n));
             }
+            if arguments["ask"].as_bool().unwrap_or_default() {
+                let Some((_, answer)) = invocation.answers.first() else { return question(&text) };
+                return Outcome::Complete(Content::text(answer.as_str()));
+            }
             let size = usize::try_from(count("size")).unwrap();
             Outcome::Complete(Content::text(if size > 0 { "x".repeat(size) } else { text }))
         })
     }
+}
+
+fn question(text: &str) -> Outcome {
+    let params = json!({ "message": text, "requestedSchema": { "type": "object", "properties": {} } });
+    let request = InputRequest { key: "answer".to_owned(), kind: InputKind::ElicitForm, params };
+    Outcome::InputRequired(Ask { requests: vec![request], state: None })
 }
 
 fn progress(n: u64) -> Notice {

@@ -14,6 +14,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod asks;
 mod bytes;
 mod guard;
 mod limits;

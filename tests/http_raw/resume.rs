@@ -6,34 +6,7 @@ use serde_json::{Value, json};
 use twodoor::protocol::Limits;
 
 use crate::common::{self, NEWEST_LEGACY, PATIENCE};
-use crate::wire::{Client, Request, Server};
-
-/// One event: its id and its data.
-type Event = (String, String);
-
-#[track_caller]
-fn event(client: &mut Client) -> Option<Event> {
-    loop {
-        let block = client.block()?;
-        let field = |name| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-        if let Some(data) = field("data: ") {
-            return Some((field("id: ").expect("an id"), data));
-        }
-    }
-}
-
-fn message(event: &Event) -> Value {
-    serde_json::from_str(&event.1).unwrap_or_else(|_| panic!("no message: {event:?}"))
-}
-
-#[track_caller]
-fn stream(server: &Server, request: &Request) -> Client {
-    let mut client = server.connect();
-    client.send(&request.bytes(server));
-    let head = client.head();
-    assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
-    client
-}
+use crate::wire::{Client, Event, Request, Server, event, message, stream};
 
 fn resume(server: &Server, session: &str, id: &str) -> Client {
     stream(server, &Request::get().of(session).header("Last-Event-ID", id))

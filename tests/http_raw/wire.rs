@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use twodoor::protocol::{Limits, Offer};
+use twodoor::transport::Hub;
 use twodoor::transport::http::{self, Options};
 
 use crate::common::{self, Backend, MODERN, NEWEST_LEGACY, PATIENCE, Reports};
@@ -18,6 +19,7 @@ pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) backend: Arc<Backend>,
     pub(crate) reports: Reports,
+    pub(crate) hub: Hub,
     runtime: tokio::runtime::Runtime,
     stop: Option<oneshot::Sender<()>>,
     served: Option<JoinHandle<()>>,
@@ -38,6 +40,8 @@ impl Server {
 
     pub(crate) fn offering(offer: Offer, limits: Limits, options: Options) -> Self {
         let (engine, backend, reports) = common::engine(limits, offer);
+        let hub = Hub::new();
+        let engine = engine.with_hub(hub.clone());
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let listener = runtime.block_on(http::listen(SocketAddr::from(([127, 0, 0, 1], 0)))).unwrap();
         let address = listener.local_addr().unwrap();
@@ -46,7 +50,7 @@ impl Server {
             let stop = async { drop(stopped.await) };
             http::serve(engine, listener, options, stop).await.unwrap();
         });
-        Self { address, backend, reports, runtime, stop: Some(stop), served: Some(served) }
+        Self { address, backend, reports, hub, runtime, stop: Some(stop), served: Some(served) }
     }
 
     pub(crate) fn host(&self) -> String {
@@ -391,4 +395,33 @@ impl Client {
     pub(crate) fn is_closed(&mut self) -> bool {
         self.rest().is_empty()
     }
+}
+
+/// One event of a session's stream: its id and its data.
+pub(crate) type Event = (String, String);
+
+/// The next one; comments are passed over.
+#[track_caller]
+pub(crate) fn event(client: &mut Client) -> Option<Event> {
+    loop {
+        let block = client.block()?;
+        let field = |name| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        if let Some(data) = field("data: ") {
+            return Some((field("id: ").expect("an id"), data));
+        }
+    }
+}
+
+pub(crate) fn message(event: &Event) -> Value {
+    serde_json::from_str(&event.1).unwrap_or_else(|_| panic!("no message: {event:?}"))
+}
+
+/// A request that is answered by a stream.
+#[track_caller]
+pub(crate) fn stream(server: &Server, request: &Request) -> Client {
+    let mut client = server.connect();
+    client.send(&request.bytes(server));
+    let head = client.head();
+    assert_eq!((head.status, head.header("content-type")), (200, Some("text/event-stream")));
+    client
 }

@@ -62,7 +62,7 @@ impl Judge {
         let named = line["revision"].as_str().unwrap_or_default();
         let revision = Revision::parse(named).ok().with_context(|| format!("{named:?} is no revision"))?;
         let schema = self.schemas.get(&revision).context("a revision without a schema")?;
-        let (message, asked) = (&line["message"], &line["asked"]);
+        let (message, asked) = (&without_extensions(revision, &line["message"]), &line["asked"]);
         // The schema of the oldest revision knows no arrays, but they are JSON-RPC 2.0, which it builds on.
         if line["batch"] == true && !revision.rules().batches {
             return Ok(Verdict::Invalid(vec!["an array of messages, which this revision does not know".to_owned()]));
@@ -163,6 +163,18 @@ fn extension(revision: Revision, method: Option<&str>, kind: Option<&str>) -> bo
         bare.and_then(|bare| bare.split('/').next()) == Some(*methods) || kind == Some(*result)
     };
     revision.era() == Era::Modern && EXTENSIONS.iter().any(of)
+}
+
+/// A message without what an extension adds to one of the core: the tasks that a subscription was granted.
+fn without_extensions(revision: Revision, message: &Value) -> Value {
+    let mut message = message.clone();
+    if revision.era() == Era::Modern && message["method"] == "notifications/subscriptions/acknowledged" {
+        let granted = message.pointer_mut("/params/notifications").and_then(Value::as_object_mut);
+        if let Some(granted) = granted.filter(|granted| granted.get("taskIds").is_some_and(Value::is_array)) {
+            granted.remove("taskIds");
+        }
+    }
+    message
 }
 
 /// Every line of every file of a folder.

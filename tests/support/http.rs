@@ -59,6 +59,8 @@ struct Request {
     implied: bool,
     /// Whether the body made a modern claim.
     claimed: bool,
+    /// Whether it asks for a stream that goes on until one side ends it.
+    listens: bool,
     status: u16,
     over: bool,
     /// The transcript leaves its stream open.
@@ -141,8 +143,16 @@ impl Http {
             if let Some(method) = body["method"].as_str() {
                 set("Mcp-Method", method.to_owned());
             }
-            if let (Some("tools/call"), Some(name)) = (body["method"].as_str(), body["params"]["name"].as_str()) {
+            let mirrored = match body["method"].as_str() {
+                Some("tools/call" | "prompts/get") => "name",
+                Some("resources/read") => "uri",
+                Some("tasks/get" | "tasks/update" | "tasks/cancel") => "taskId",
+                _ => "",
+            };
+            if let Some(name) = body["params"][mirrored].as_str() {
                 set("Mcp-Name", twodoor::protocol::headers::encode(name));
+            }
+            if let (Some("tools/call"), Some(name)) = (body["method"].as_str(), body["params"]["name"].as_str()) {
                 let arguments = body["params"].get("arguments").map(|a| RawJson::encode(&a));
                 if let (Some(tool), Some(arguments)) =
                     (self.served.catalog.tool(name), arguments.and_then(Arguments::new))
@@ -206,6 +216,7 @@ impl Http {
             opened: None,
             implied,
             claimed,
+            listens: request.body.as_deref().is_some_and(|body| body_method(body) == "subscriptions/listen"),
             status: 0,
             over: false,
             left_open: false,
@@ -286,6 +297,11 @@ impl Http {
             Event::End(Err(problem)) => Some(Said::Message(format!("(the response broke) {problem}"))),
         }
     }
+}
+
+fn body_method(body: &[u8]) -> String {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    body["method"].as_str().unwrap_or_default().to_owned()
 }
 
 /// The status that the specification has for an answer (`spec.md` 1.8, NEG-22).
@@ -444,7 +460,8 @@ impl Player for Http {
                 request.stream.shutdown(Shutdown::Both).map_err(|e| e.to_string())
             }
             Client::Act(Act::Ended) => self.wait_for_ends(|_| true),
-            Client::Act(act) if self.served.world.act(*act) => Ok(()),
+            Client::Act(Act::Stop) => self.served.begin_stop(),
+            Client::Act(act) if self.served.world.act(act) => Ok(()),
             Client::Act(act) => Err(format!("{act:?} did not come about")),
             other => Err(format!("{other:?} has no meaning over HTTP")),
         }
@@ -496,9 +513,10 @@ impl Player for Http {
         self.current = None;
         let mut rest = Vec::new();
         // Implied requests end by themselves; what the transcript left open is closed by the stop.
-        self.wait_for_ends(|request| request.implied)?;
+        self.wait_for_ends(|request| request.implied && !request.listens)?;
         rest.append(&mut self.unexpected);
-        for request in self.requests.iter().filter(|request| request.left_open && !request.over) {
+        let stays = |request: &&Request| (request.left_open || request.listens) && !request.over;
+        for request in self.requests.iter().filter(stays) {
             let _ = request.stream.shutdown(Shutdown::Both);
         }
         self.served.stop()?;

@@ -9,13 +9,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use twodoor::protocol::{Limits, Offer};
-use twodoor::transport::{Engine, ServeError, stdio};
+use twodoor::protocol::Limits;
+use twodoor::transport::{ServeError, stdio};
 
 use super::play::Player;
-use super::transcript::{Client, Legacy, Said, Transcript};
-use super::world::{self, PATIENCE, World};
+use super::transcript::{Act, Client, Legacy, Said, Transcript};
+use super::world::{PATIENCE, World};
 
 pub(crate) struct Lines {
     input: Option<PipeWriter>,
@@ -24,21 +25,32 @@ pub(crate) struct Lines {
 }
 
 enum FarEnd {
-    Pipes { world: Arc<World>, runtime: Handle, served: Option<JoinHandle<Result<(), ServeError>>> },
-    Binary { child: Child },
+    Pipes {
+        world: Arc<World>,
+        runtime: Handle,
+        stop: Option<oneshot::Sender<()>>,
+        served: Option<JoinHandle<Result<(), ServeError>>>,
+    },
+    Binary {
+        child: Child,
+    },
 }
 
 impl Lines {
     pub(crate) fn pipes(transcript: &Transcript, legacy: Legacy, runtime: &Handle) -> Self {
-        let offer = if legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
-        let world = World::new();
-        let dispatcher = world::dispatcher(&world::catalog(offer, transcript.divergent));
-        let engine = Engine::new(dispatcher, Arc::<World>::clone(&world), Limits::default());
+        let world = World::new(legacy, transcript.shows);
+        let engine = world.engine(Limits::default());
+        let (stop, stopped) = oneshot::channel::<()>();
         let (their_input, input) = std::io::pipe().unwrap();
         let (output, their_output) = std::io::pipe().unwrap();
         let streams = stdio::Streams::new(OwnedFd::from(their_input), OwnedFd::from(their_output));
-        let served = Some(runtime.spawn(stdio::serve(engine, streams, std::future::pending())));
-        let far_end = FarEnd::Pipes { world, runtime: runtime.clone(), served };
+        let stopped = async move {
+            if stopped.await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let served = Some(runtime.spawn(stdio::serve(engine, streams, stopped)));
+        let far_end = FarEnd::Pipes { world, runtime: runtime.clone(), stop: Some(stop), served };
         Self { input: Some(input), said: read_lines(output), far_end }
     }
 
@@ -91,8 +103,11 @@ impl Player for Lines {
                 self.input = None;
                 Ok(())
             }
-            Client::Act(act) => match &self.far_end {
-                FarEnd::Pipes { world, .. } if world.act(*act) => Ok(()),
+            Client::Act(act) => match &mut self.far_end {
+                FarEnd::Pipes { stop, .. } if matches!(act, Act::Stop) => {
+                    stop.take().ok_or("stopped twice")?.send(()).map_err(|()| "it has ended".to_owned())
+                }
+                FarEnd::Pipes { world, .. } if world.act(act) => Ok(()),
                 FarEnd::Pipes { .. } => Err(format!("{act:?} did not come about")),
                 // Lines are read in their order: a call sent before is known when the next line is read.
                 FarEnd::Binary { .. } => Ok(()),

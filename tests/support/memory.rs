@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::{
-    CallId, Caller, Connection, Decoded, Invoke as _, Limits, Moment, Notice, Offer, Outcome, Output, Principal,
+    CallId, Caller, Connection, Decoded, Invoke as _, Limits, Moment, Notice, Outcome, Output, Principal,
 };
 
 use super::play::Player;
 use super::transcript::{Act, Client, Legacy, Said, Transcript};
-use super::world::{self, World};
+use super::world::World;
 
 pub(crate) struct Memory {
     connection: Connection,
@@ -25,6 +25,8 @@ pub(crate) struct Memory {
     /// Callers of calls that are over, which may still talk.
     late: Vec<(CallId, Arc<FarEnd>)>,
     said: VecDeque<String>,
+    /// Seconds that passed since the transcript began, beyond those that did.
+    later: u64,
 }
 
 struct Running {
@@ -53,30 +55,39 @@ impl Caller for FarEnd {
 
 impl Memory {
     pub(crate) fn open(transcript: &Transcript, legacy: Legacy) -> Self {
-        let offer = if legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
         let limits = Limits::default();
-        let dispatcher = world::dispatcher(&world::catalog(offer, transcript.divergent));
+        let world = World::new(legacy, transcript.shows);
         Self {
-            connection: Connection::new(dispatcher, Principal::LOCAL, &limits),
-            world: World::new(),
+            connection: Connection::new(world.dispatcher(), Principal::LOCAL, &limits).sharing_its_stream(),
+            world,
             limits,
             running: Vec::new(),
             late: Vec::new(),
             said: VecDeque::new(),
+            later: 0,
         }
     }
 
-    fn now() -> Moment {
-        Moment { instant: Instant::now(), unix: 1_800_000_000 }
+    fn now(&self) -> Moment {
+        Moment { instant: Instant::now() + Duration::from_secs(self.later), unix: 1_800_000_000 + self.later }
+    }
+
+    /// Tells the connection what a call tells; whoever else subscribed is told by the transports' hub.
+    fn tell(&mut self, call: CallId, notice: Notice) {
+        match notice {
+            Notice::Updated { uri } => self.connection.handle_updated(&uri),
+            notice => self.connection.handle_notice(self.now().instant, call, notice),
+        }
     }
 
     /// Carries outputs and polls calls until nothing moves any more.
     fn settle(&mut self) {
         loop {
             let mut moved = self.carry();
-            for (call, far_end) in &self.late {
-                let notices = std::mem::take(&mut *far_end.notices.lock().unwrap());
-                notices.into_iter().for_each(|notice| self.connection.handle_notice(Instant::now(), *call, notice));
+            for index in 0..self.late.len() {
+                let (call, far_end) = &self.late[index];
+                let (call, notices) = (*call, std::mem::take(&mut *far_end.notices.lock().unwrap()));
+                notices.into_iter().for_each(|notice| self.tell(call, notice));
             }
             for index in (0..self.running.len()).rev() {
                 let Running { call, future, far_end } = &mut self.running[index];
@@ -84,12 +95,12 @@ impl Memory {
                 let polled = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
                 let notices = std::mem::take(&mut *far_end.notices.lock().unwrap());
                 moved |= !notices.is_empty();
-                notices.into_iter().for_each(|notice| self.connection.handle_notice(Instant::now(), call, notice));
+                notices.into_iter().for_each(|notice| self.tell(call, notice));
                 if let Poll::Ready(outcome) = polled {
                     moved = true;
                     let over = self.running.remove(index);
                     self.late.push((call, over.far_end));
-                    self.connection.handle_outcome(Self::now(), call, outcome);
+                    self.connection.handle_outcome(self.now(), call, outcome);
                 }
             }
             if !moved {
@@ -139,13 +150,41 @@ impl Player for Memory {
         match client {
             Client::Send(text) => {
                 let decoded = Decoded::read(&Bytes::copy_from_slice(text.as_bytes()), &self.limits.json);
-                self.connection.handle_message(Self::now(), decoded, None);
+                self.connection.handle_message(self.now(), decoded, None);
+                self.settle();
+                Ok(())
+            }
+            Client::Act(Act::Publish(lists)) => {
+                let changed = self.world.publish(lists);
+                self.connection.handle_published(changed);
+                self.settle();
+                Ok(())
+            }
+            Client::Act(Act::Update(uri)) => {
+                self.connection.handle_updated(uri);
+                self.settle();
+                Ok(())
+            }
+            Client::Act(Act::Tell(task)) => {
+                let task = self.world.task(task).ok_or("no such task")?;
+                self.connection.handle_task(&task, &self.world.catalog());
+                self.settle();
+                Ok(())
+            }
+            Client::Act(Act::Stop) => {
+                self.connection.handle_draining();
+                self.settle();
+                Ok(())
+            }
+            Client::Act(Act::Later(seconds)) => {
+                self.later += seconds;
+                self.connection.handle_timeout(self.now().instant);
                 self.settle();
                 Ok(())
             }
             Client::Act(act) => {
                 // Polled by hand, a waiting call is where it will be; a blocked wait would wait for ever.
-                let came = self.world.act(*act);
+                let came = self.world.act(act);
                 self.settle();
                 let release = matches!(act, Act::Release | Act::Late);
                 if came || release { Ok(()) } else { Err(format!("{act:?} did not come about")) }

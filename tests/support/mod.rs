@@ -7,5 +7,7 @@ pub(crate) mod play;
 pub(crate) mod record;
 mod served;
 pub(crate) mod sse;
+pub(crate) mod tasks;
 pub(crate) mod transcript;
+pub(crate) mod whole;
 pub(crate) mod world;

@@ -71,10 +71,25 @@ pub(crate) fn play(transcript: &Transcript, way: Way, legacy: Legacy, runtime: &
     play.run().map_err(|problem| format!("{}\n{problem}", play.report))
 }
 
-fn handshake(revision: &str) -> [Client; 2] {
+/// Plays a transcript one way, in each of its modes; gives what does not hold. One that is pending must not.
+pub(crate) fn failures(transcript: &Transcript, way: Way, runtime: &Handle) -> Vec<String> {
+    let mut failed = Vec::new();
+    for legacy in &transcript.legacy {
+        match (&transcript.pending, play(transcript, way, *legacy, runtime)) {
+            (None, Err(report)) => failed.push(report),
+            (Some(why), Ok(())) => {
+                failed.push(format!("{} passes now: take out `pending: {why}`", transcript.name()));
+            }
+            (None, Ok(())) | (Some(_), Err(_)) => {}
+        }
+    }
+    failed
+}
+
+fn handshake(revision: &str, capabilities: &str) -> [Client; 2] {
     [
         Client::Send(format!(
-            r#"{{"jsonrpc":"2.0","id":"open","method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{{"elicitation":{{}}}},"clientInfo":{{"name":"t","version":"1"}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":"open","method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{{"name":"t","version":"1"}}}}}}"#
         )),
         Client::Send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned()),
     ]
@@ -109,8 +124,9 @@ impl Play<'_> {
     }
 
     fn open_session(&mut self) -> Result<(), String> {
-        let Some(revision) = &self.transcript.session else { return Ok(()) };
-        let [initialize, initialized] = handshake(revision);
+        let Some(session) = &self.transcript.session else { return Ok(()) };
+        let (revision, capabilities) = session.split_once(' ').unwrap_or((session, r#"{"elicitation":{}}"#));
+        let [initialize, initialized] = handshake(revision, capabilities);
         self.player.play(&initialize)?;
         match self.player.listen(PATIENCE) {
             Said::Message(text) if text.contains(&format!(r#""protocolVersion":"{revision}""#)) => {}

@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use twodoor::protocol::{Catalog, Limits, Offer};
+use twodoor::protocol::{Catalog, Limits};
+use twodoor::transport::ServeError;
 use twodoor::transport::http::{self, LegacyMode, Options};
-use twodoor::transport::{Engine, ServeError};
 
 use super::transcript::{Legacy, Transcript};
-use super::world::{self, PATIENCE, World};
+use super::world::{PATIENCE, World};
 
 pub(super) struct Served {
     pub(super) address: SocketAddr,
@@ -25,12 +25,10 @@ pub(super) struct Served {
 
 impl Served {
     pub(super) fn start(transcript: &Transcript, legacy: Legacy, runtime: &Handle) -> Self {
-        let offer = if legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
-        let world = World::new();
-        let catalog = world::catalog(offer, transcript.divergent);
+        let world = World::new(legacy, transcript.shows);
         // Calls that a transcript leaves behind are not waited for.
         let limits = Limits { drain: Duration::from_millis(200), ..Limits::default() };
-        let engine = Engine::new(world::dispatcher(&catalog), Arc::<World>::clone(&world), limits);
+        let (engine, catalog) = (world.engine(limits), world.catalog());
         let legacy = match legacy {
             Legacy::Sessions | Legacy::Off => LegacyMode::Sessions,
             Legacy::Stateless => LegacyMode::Stateless,
@@ -44,6 +42,11 @@ impl Served {
         };
         let serving = Some(runtime.spawn(http::serve(engine, listener, options, stopped)));
         Self { address, world, catalog, runtime: runtime.clone(), stop: Some(stop), serving }
+    }
+
+    /// Asks it to stop.
+    pub(super) fn begin_stop(&mut self) -> Result<(), String> {
+        self.stop.take().map(drop).ok_or_else(|| "stopped twice".to_owned())
     }
 
     /// Stops it, and waits until it has.

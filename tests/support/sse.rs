@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use super::http::{Event, Numbering, read_response};
 use super::play::Player;
 use super::served::Served;
-use super::transcript::{Client, Legacy, Said, SaidHead, Transcript};
+use super::transcript::{Act, Client, Legacy, Said, SaidHead, Transcript};
 use super::world::PATIENCE;
 
 pub(crate) struct Sse {
@@ -82,7 +82,8 @@ impl Player for Sse {
     fn play(&mut self, client: &Client) -> Result<(), String> {
         match client {
             Client::Send(text) => self.post(text),
-            Client::Act(act) if self.served.world.act(*act) => Ok(()),
+            Client::Act(Act::Stop) => self.served.begin_stop(),
+            Client::Act(act) if self.served.world.act(act) => Ok(()),
             Client::Act(act) => Err(format!("{act:?} did not come about")),
             other => Err(format!("{other:?} has no meaning over HTTP+SSE")),
         }

@@ -43,16 +43,29 @@ pub(crate) enum Legacy {
     Off,
 }
 
+/// What of the world is published: a few tools, and more by the words of `tools:` and `world:`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Shows {
+    /// A tool whose definition differs by revision.
+    pub(crate) divergent: bool,
+    /// Two definitions on a page.
+    pub(crate) paged: bool,
+    /// Tools whose calls become tasks.
+    pub(crate) tasks: bool,
+    /// Resources, prompts, and tools that log and ask in every way.
+    pub(crate) whole: bool,
+}
+
 /// One transcript.
 #[derive(Debug)]
 pub(crate) struct Transcript {
     pub(crate) path: PathBuf,
     pub(crate) rows: Vec<String>,
-    /// The revision of a handshake that goes before the first step.
+    /// The revision of a handshake that goes before the first step, and what its client declares if that is not form elicitation.
     pub(crate) session: Option<String>,
     pub(crate) legacy: Vec<Legacy>,
-    /// Whether the world publishes its divergent tool too.
-    pub(crate) divergent: bool,
+    /// What of the world is published.
+    pub(crate) shows: Shows,
     /// Why this cannot pass yet. It must fail: one that passes has to lose this line.
     pub(crate) pending: Option<String>,
     pub(crate) ways: Vec<Way>,
@@ -106,7 +119,7 @@ pub(crate) struct HttpRequest {
 }
 
 /// Waits for something in the world, or makes it happen.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Act {
     /// Until so many calls wait.
     Waiting(usize),
@@ -120,6 +133,16 @@ pub(crate) enum Act {
     Late,
     /// Until every HTTP response has ended.
     Ended,
+    /// Publishes another catalog, in which these lists are not what they were.
+    Publish(Vec<String>),
+    /// Tells that a resource is not what it was.
+    Update(String),
+    /// Tells how far a task is.
+    Tell(String),
+    /// Stops the server.
+    Stop,
+    /// Lets so many seconds pass.
+    Later(u64),
 }
 
 /// What the server says.
@@ -208,6 +231,12 @@ pub(crate) fn read_all(root: &Path) -> Vec<Transcript> {
     transcripts
 }
 
+impl Shows {
+    fn any(self) -> bool {
+        self.divergent || self.paged || self.tasks || self.whole
+    }
+}
+
 impl Transcript {
     pub(crate) fn read(path: &Path, text: &str) -> Result<Self, String> {
         let mut groups: Vec<Group> = Vec::new();
@@ -252,7 +281,7 @@ impl Transcript {
             rows: Vec::new(),
             session: None,
             legacy: vec![Legacy::Sessions],
-            divergent: false,
+            shows: Shows::default(),
             pending: None,
             ways: Vec::new(),
             head,
@@ -275,7 +304,17 @@ impl Transcript {
                 "rows" => self.rows = words().map(str::to_owned).collect(),
                 "session" => self.session = Some(value.to_owned()),
                 "pending" => self.pending = Some(value.to_owned()),
-                "tools" => self.divergent = value == "divergent",
+                "tools" | "world" => {
+                    for word in words() {
+                        match word {
+                            "divergent" => self.shows.divergent = true,
+                            "paged" => self.shows.paged = true,
+                            "tasks" => self.shows.tasks = true,
+                            "whole" => self.shows.whole = true,
+                            other => return Err(format!("{key}: {other} is unknown")),
+                        }
+                    }
+                }
                 "ways" => {
                     let way = |word: &str| Way::ALL.into_iter().find(|w| w.name() == word).ok_or(word.to_owned());
                     ways = Some(words().map(way).collect::<Result<Vec<_>, _>>()?);
@@ -305,8 +344,11 @@ impl Transcript {
         let clients = || self.groups.iter().map(|group| &group.client);
         let http = clients().any(|c| matches!(c, Client::Http(_) | Client::Close | Client::Act(Act::Ended)));
         let bytes = clients().any(|c| matches!(c, Client::Raw(_) | Client::Drip(_) | Client::EndOfInput));
+        // Only the machine itself can be told what time it is.
+        let clock = clients().any(|c| matches!(c, Client::Act(Act::Later(_))));
         match way {
             Way::Memory => !http && !bytes,
+            _ if clock => false,
             Way::Pipes => !http,
             Way::Http => !bytes,
             Way::Sse => !http && !bytes && !legacy_named && !clients().any(claims),
@@ -322,7 +364,7 @@ impl Transcript {
                     Client::Act(act) => !matches!(act, Act::Waiting(_)),
                     _ => false,
                 });
-                !http && !legacy_named && !self.divergent && !calls_others
+                !http && !legacy_named && !self.shows.any() && !calls_others
             }
         }
     }
@@ -359,11 +401,18 @@ impl Client {
         if let Some(act) = line.strip_prefix("~ ") {
             let mut words = act.split_whitespace();
             let word = words.next().unwrap_or_default();
-            let count = words.next().map_or(Ok(1), str::parse).map_err(|_| format!("{line}: not a count"))?;
+            let rest: Vec<String> = words.map(str::to_owned).collect();
+            let first = || rest.first().cloned().ok_or_else(|| format!("{line}: of what?"));
+            let count = || rest.first().map_or(Ok(1), |text| text.parse()).map_err(|_| format!("{line}: not a count"));
             return Ok(Self::Act(match word {
-                "waiting" => Act::Waiting(count),
-                "cancelled" => Act::Cancelled(count),
-                "completed" => Act::Completed(count),
+                "waiting" => Act::Waiting(count()?),
+                "cancelled" => Act::Cancelled(count()?),
+                "completed" => Act::Completed(count()?),
+                "publish" => Act::Publish(rest),
+                "update" => Act::Update(first()?),
+                "tell" => Act::Tell(first()?),
+                "stop" => Act::Stop,
+                "later" => Act::Later(first()?.parse().map_err(|_| format!("{line}: not a number of seconds"))?),
                 "release" => Act::Release,
                 "late" => Act::Late,
                 "ended" => Act::Ended,
@@ -477,6 +526,15 @@ pub(crate) fn expand(text: &str) -> String {
     let claim = |capabilities: &str| {
         format!(r#""{PREFIX}/protocolVersion":"2026-07-28","{PREFIX}/clientCapabilities":{capabilities}"#)
     };
+    let mut text = text.to_owned();
+    // A claim of one that declares so much more, such as `$claim{"sampling":{}}`.
+    while let Some(start) = text.find("$claim{") {
+        let object = &text[start + "$claim".len()..];
+        let mut values = serde_json::Deserializer::from_str(object).into_iter::<Value>();
+        let Some(Ok(declared)) = values.next() else { break };
+        let end = start + "$claim".len() + values.byte_offset();
+        text.replace_range(start..end, &claim(&declared.to_string()));
+    }
     let mut text = text
         .replace("$claim_elicit", &claim(r#"{"elicitation":{}}"#))
         .replace("$claim", &claim("{}"))

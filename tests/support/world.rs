@@ -1,5 +1,6 @@
 //! The small world that the transcripts talk to: a few tools whose ends the runner controls.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -7,21 +8,39 @@ use serde_json::{Value, json};
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::json::JsonLimits;
 use twodoor::protocol::{
-    Annotations, Ask, CacheHints, CacheScope, Caller, Catalog, CatalogParts, Content, Dispatcher, InputKind,
-    InputRequest, Invocation, Invoke, Json, Notice, Offer, Outcome, ToolParts,
+    Annotations, Ask, CacheHints, CacheScope, Caller, Catalog, CatalogParts, Changed, Content, Dispatcher, InputKind,
+    InputRequest, Invocation, Invoke, Json, Limits, Notice, Offer, Operation, Outcome, Principal, Published, TaskView,
+    ToolParts,
 };
+use twodoor::transport::{Engine, Hub};
 
-use super::transcript::Act;
+use super::tasks::Tasks;
+use super::transcript::{Act, Legacy, Shows};
+use super::whole;
 
 /// How long anything that must happen may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Carries out the tools. Calls of `wait` end when they are released or when their caller is gone.
-#[derive(Default)]
 pub(crate) struct World {
     state: Mutex<State>,
     changed: Condvar,
     released: tokio::sync::Notify,
+    tasks: Tasks,
+    hub: Hub,
+    /// What is published at first.
+    offer: Offer,
+    shows: Shows,
+    shelf: Arc<Shelf>,
+}
+
+/// The catalog in force.
+struct Shelf(Mutex<Arc<Catalog>>);
+
+impl Published for Shelf {
+    fn current(&self) -> Arc<Catalog> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 #[derive(Default)]
@@ -33,16 +52,16 @@ struct State {
     late: Vec<Arc<dyn Caller>>,
 }
 
-fn schema(value: Value) -> Json {
+pub(super) fn schema(value: Value) -> Json {
     Json::parse(value.to_string().as_bytes(), &JsonLimits::default()).unwrap()
 }
 
-fn tool(name: &str, description: &str) -> ToolParts {
+pub(super) fn tool(name: &str, description: &str) -> ToolParts {
     ToolParts { description: Some(description.to_owned()), ..ToolParts::new(name) }
 }
 
-/// What the world publishes.
-pub(crate) fn catalog(offer: Offer, divergent: bool) -> Arc<Catalog> {
+/// What the world publishes at first.
+fn parts(offer: Offer, shows: Shows) -> CatalogParts {
     let object =
         |properties: Value| schema(json!({"type": "object", "properties": properties, "additionalProperties": false}));
     let mut tools = vec![
@@ -86,31 +105,87 @@ pub(crate) fn catalog(offer: Offer, divergent: bool) -> Arc<Catalog> {
             ..tool("shape", "Returns a structured value.")
         },
     ];
-    if divergent {
+    if shows.divergent {
         tools.push(ToolParts {
             output_schema: Some(schema(json!({"type": "array", "items": {"type": "integer"}}))),
             divergent: true,
             ..tool("corners", "Returns an array.")
         });
     }
-    let parts = CatalogParts {
+    let mut parts = CatalogParts {
         instructions: Some("A small world for tests.".to_owned()),
         cache: CacheHints { ttl_ms: 0, scope: CacheScope::Private },
         offer,
         tools,
         ..CatalogParts::new("world", "1.0.0")
     };
-    Arc::new(Catalog::build(parts).unwrap())
+    if shows.whole {
+        whole::extend(&mut parts);
+    }
+    if shows.tasks {
+        super::tasks::extend(&mut parts);
+    }
+    if shows.paged {
+        parts.page = 2;
+    }
+    parts
 }
 
-/// A dispatcher over what the world publishes.
-pub(crate) fn dispatcher(catalog: &Arc<Catalog>) -> Arc<Dispatcher> {
-    Arc::new(Dispatcher::new(Arc::new(Arc::clone(catalog)), [7; 32]))
+/// The catalog of a world, with one definition more in each of these lists. Built once: a catalog never changes, and
+/// building one takes longer than most transcripts.
+fn catalog(offer: Offer, shows: Shows, more: &[String]) -> Arc<Catalog> {
+    type Key = (bool, Shows, Vec<String>);
+    static BUILT: Mutex<BTreeMap<Key, Arc<Catalog>>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let build = || {
+        let mut parts = parts(offer, shows);
+        more.iter().for_each(|list| whole::add(list, &mut parts));
+        Arc::new(Catalog::build(parts).unwrap())
+    };
+    Arc::clone(built.entry((offer == Offer::Both, shows, more.to_vec())).or_insert_with(build))
 }
 
 impl World {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::default()
+    pub(crate) fn new(legacy: Legacy, shows: Shows) -> Arc<Self> {
+        let offer = if legacy == Legacy::Off { Offer::ModernOnly } else { Offer::Both };
+        Arc::new(Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            released: tokio::sync::Notify::new(),
+            tasks: Tasks::default(),
+            hub: Hub::new(),
+            shelf: Arc::new(Shelf(Mutex::new(catalog(offer, shows, &[])))),
+            offer,
+            shows,
+        })
+    }
+
+    /// The catalog in force.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.shelf.current()
+    }
+
+    /// A dispatcher over what the world publishes.
+    pub(crate) fn dispatcher(&self) -> Arc<Dispatcher> {
+        Arc::new(Dispatcher::new(Arc::<Shelf>::clone(&self.shelf), [7; 32]))
+    }
+
+    /// An engine whose connections hear what the world tells.
+    pub(crate) fn engine(self: &Arc<Self>, limits: Limits) -> Engine {
+        Engine::new(self.dispatcher(), Arc::<Self>::clone(self), limits).with_hub(self.hub.clone())
+    }
+
+    /// Publishes the first catalog with one definition more in each of these lists; nobody is told yet.
+    pub(crate) fn publish(&self, lists: &[String]) -> Changed {
+        let (old, new) = (self.catalog(), catalog(self.offer, self.shows, lists));
+        let changed = Changed::between(&old, &new);
+        *self.shelf.0.lock().unwrap_or_else(PoisonError::into_inner) = new;
+        changed
+    }
+
+    /// A task as it is now.
+    pub(crate) fn task(&self, id: &str) -> Option<TaskView> {
+        self.tasks.view(id)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -123,15 +198,15 @@ impl World {
     }
 
     /// Waits for something, or makes it happen; false if it does not come about.
-    pub(crate) fn act(&self, act: Act) -> bool {
+    pub(crate) fn act(&self, act: &Act) -> bool {
         let until = |done: &dyn Fn(&State) -> bool| {
             let waited = self.changed.wait_timeout_while(self.lock(), PATIENCE, |state| !done(state));
             !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
         };
         match act {
-            Act::Waiting(count) => until(&|state| state.started >= count),
-            Act::Cancelled(count) => until(&|state| state.cancelled >= count),
-            Act::Completed(count) => until(&|state| state.completed >= count),
+            Act::Waiting(count) => until(&|state| state.started >= *count),
+            Act::Cancelled(count) => until(&|state| state.cancelled >= *count),
+            Act::Completed(count) => until(&|state| state.completed >= *count),
             Act::Release => {
                 self.released.notify_waiters();
                 true
@@ -142,7 +217,21 @@ impl World {
                 late.iter().for_each(|caller| caller.notify(told.clone()));
                 !late.is_empty()
             }
-            Act::Ended => false,
+            Act::Publish(lists) => {
+                self.hub.published(self.publish(lists));
+                true
+            }
+            Act::Update(uri) => {
+                self.hub.updated(uri);
+                true
+            }
+            Act::Tell(task) => {
+                let task = self.task(task);
+                let known = task.is_some();
+                task.into_iter().for_each(|task| self.hub.task(&Principal::LOCAL, task));
+                known
+            }
+            Act::Ended | Act::Stop | Act::Later(_) => false,
         }
     }
 
@@ -165,6 +254,17 @@ impl World {
     }
 
     async fn run(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> Outcome {
+        match &invocation.operation {
+            Operation::Call { tool, arguments, task: Some(wish) } => self.tasks.begin(tool, arguments, *wish),
+            Operation::Call { .. } => self.call(invocation, caller).await,
+            Operation::Prompt { name, arguments } => whole::prompt(name, arguments, &invocation),
+            Operation::Read { uri, found } => whole::read(uri, found, &invocation),
+            Operation::Complete(completing) => whole::complete(completing),
+            Operation::Task(asked) => self.tasks.answer(asked, &invocation),
+        }
+    }
+
+    async fn call(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> Outcome {
         let argument =
             |name: &str| invocation.operation.arguments().unwrap().get(name).and_then(|raw| raw.parse::<Value>().ok());
         match invocation.operation.tool().unwrap().as_str() {
@@ -189,7 +289,7 @@ impl World {
             "shape" => Outcome::Complete(Content::structured(json!({"sides": argument("sides").unwrap_or(json!(3))}))),
             "corners" => Outcome::Complete(Content::structured(json!([1, 2, 3]))),
             "ask" => ask(&invocation, argument("kind").as_ref().and_then(Value::as_str).unwrap_or("form")),
-            other => panic!("no such tool: {other}"),
+            other => whole::call(other, &invocation, &*caller),
         }
     }
 }

@@ -6,7 +6,6 @@
 //! a dry run.
 
 pub mod argv;
-pub mod confine;
 mod input;
 mod report;
 mod talk;
@@ -20,11 +19,11 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::backend::defect;
+use super::confine::{self, PathRefusal, Root};
 use super::process::{self, Ended, Environment, Exit, Launch, Line, Program, SpawnError};
 use crate::protocol::{Arguments, Caller, Catalog, Content, Invocation, Outcome, RawJson};
 use crate::surface::declaration::{Argument, ArgumentKind, Element, Feed, Output, Piece, Run};
 use argv::{ArgvRefusal, Value, Values};
-use confine::{PathRefusal, Root};
 use report::Reporter;
 use talk::Conversation;
 
@@ -165,24 +164,40 @@ impl CommandTool {
             Ok(prepared) => prepared,
             Err(refusal) => return self.refused(&refusal),
         };
-        if caller.is_gone() {
-            return stopped();
+        match self.execute(prepared, Some(called), caller).await {
+            Ok(run) => self.report(&run),
+            Err(outcome) => outcome,
         }
-        let ended = match self.run.talk {
-            false => process::run(prepared.launch, caller.gone()).await,
-            true => match self.run_talking(prepared.launch, called, caller).await {
-                Err(asked) => return asked,
-                Ok(ended) => ended,
-            },
+    }
+
+    /// Runs what was prepared; an outcome if it did not come to an end of its own. One that talks needs to know what
+    /// it was called with.
+    pub(super) async fn execute(
+        &self,
+        prepared: Prepared,
+        called: Option<Called<'_>>,
+        caller: &dyn Caller,
+    ) -> Result<process::Run, Outcome> {
+        if caller.is_gone() {
+            return Err(stopped());
+        }
+        let ended = match called.filter(|_| self.run.talk) {
+            None => process::run(prepared.launch, caller.gone()).await,
+            Some(called) => self.run_talking(prepared.launch, called, caller).await?,
         };
         match ended {
-            Err(why) => self.refused(&self.not_started(why)),
-            Ok(Ended::Stopped) => stopped(),
-            Ok(Ended::Itself(run)) => match (run.exit, self.run.output) {
-                (Exit::Code(code), Output::Text) if self.run.exit_codes.contains(&code) => self.reporter.text(&run),
-                (Exit::Code(code), Output::Json) if self.run.exit_codes.contains(&code) => self.reporter.json(&run),
-                _ => self.reporter.failed(&run),
-            },
+            Err(why) => Err(self.refused(&self.not_started(why))),
+            Ok(Ended::Stopped) => Err(stopped()),
+            Ok(Ended::Itself(run)) => Ok(run),
+        }
+    }
+
+    /// What is told of a run.
+    pub(super) fn report(&self, run: &process::Run) -> Outcome {
+        match (run.exit, self.run.output) {
+            (Exit::Code(code), Output::Text) if self.run.exit_codes.contains(&code) => self.reporter.text(run),
+            (Exit::Code(code), Output::Json) if self.run.exit_codes.contains(&code) => self.reporter.json(run),
+            _ => self.reporter.failed(run),
         }
     }
 
@@ -245,7 +260,8 @@ impl CommandTool {
         Refusal::Start { program: self.reporter.program.clone(), why }
     }
 
-    fn refused(&self, refusal: &Refusal) -> Outcome {
+    /// What is told of a call that was not started.
+    pub(super) fn refused(&self, refusal: &Refusal) -> Outcome {
         match refusal {
             Refusal::Declaration(_) | Refusal::Argv(ArgvRefusal::Undeclared(_)) => {
                 return defect(&format!("tool {}: {refusal}", self.name));

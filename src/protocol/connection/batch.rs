@@ -28,14 +28,13 @@ impl Connection {
         elements: Vec<Result<Message, Malformed>>,
         mirror: Option<&Mirror>,
     ) {
-        let offer = self.dispatcher.catalog().offer();
         let accepted = self.session.as_ref().is_some_and(|s| s.revision().rules().batches);
         let refused = match accepted {
             false => {
                 let dates = Revision::with_batches();
                 Some(format!("an array of messages is taken only in a session of revision {dates}: send one message"))
             }
-            true if elements.iter().flatten().any(|message| admit::stands_alone(message, offer)) => Some(
+            true if elements.iter().flatten().any(admit::stands_alone) => Some(
                 "an array holds neither initialize nor a message with modern _meta: send that one alone".to_owned(),
             ),
             true => None,

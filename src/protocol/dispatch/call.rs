@@ -34,7 +34,7 @@ impl Dispatcher {
         if let Some(mirror) = context.mirror.filter(|_| revision.rules().input_required) {
             mirror.check_arguments(&tool.headers, &arguments)?;
         }
-        let task = tasks::wish(tool, request)?;
+        let task = tasks::wish(tool, request, &catalog)?;
         if let Some(refused) = misfit(tool, &arguments, revision, &catalog)? {
             return Ok(refused);
         }

@@ -12,7 +12,7 @@ use crate::protocol::catalog::{Catalog, Completes, Found};
 use crate::protocol::exchange::write_tail;
 use crate::protocol::fault::Fault;
 use crate::protocol::invoke::{Completing, Completion, Invocation, Operation, Reference};
-use crate::protocol::json::{RawJson, shortened};
+use crate::protocol::json::{Kind, RawJson, shortened};
 use crate::protocol::limits::{COMPLETIONS_AT_MOST, ECHOED_CHARACTERS};
 use crate::protocol::message::Params;
 use crate::protocol::revision::Revision;
@@ -74,6 +74,9 @@ fn read(params: &Params) -> Result<Completing, Fault> {
     let (Some(name), Some(typed)) = (text(&argument, "name"), text(&argument, "value")) else {
         return Err(invalid("params.argument must be {name, value}, both texts"));
     };
+    if params.get("context").is_some_and(|context| context.kind() != Kind::Object) {
+        return Err(invalid("params.context must be an object"));
+    }
     let known = within("context");
     let known = known.iter().find(|(key, _)| &**key == "arguments").map(|(_, raw)| raw);
     let context = texts(known, "params.context.arguments")?;

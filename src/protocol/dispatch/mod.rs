@@ -104,11 +104,8 @@ impl Dispatcher {
     /// The position that a cursor names. What was not given out for this very list is no cursor
     /// (2026-07-28 server/utilities/pagination, Error Handling).
     fn position(&self, params: &Params, method: Method, list: Digest, context: &Context<'_>) -> Result<usize, Fault> {
-        let sealed = match params.get("cursor") {
-            None => return Ok(0),
-            Some(raw) if raw.kind() == Kind::Null => return Ok(0),
-            Some(raw) => raw.as_text(),
-        };
+        let Some(raw) = params.get("cursor") else { return Ok(0) };
+        let sealed = raw.as_text();
         let binding = || Binding { principal: context.principal.name(), method: method.name(), request: list };
         let opened = sealed.and_then(|text| self.sealer.open(context.now, &text, binding).ok());
         let position = opened.as_ref().and_then(Value::as_u64).and_then(|position| usize::try_from(position).ok());
@@ -150,7 +147,7 @@ impl Dispatcher {
             }
             Method::Listen => {
                 let filter = Filter::read(params)?;
-                if filter.wants_tasks() {
+                if filter.wants_tasks() && catalog.has_tasks() {
                     tasks::declared(request)?;
                 }
                 Ok(Step::Listen(filter.honoured(&catalog)))

@@ -23,9 +23,11 @@ pub(super) fn declared(request: &Admitted) -> Result<(), Fault> {
 }
 
 /// Whether a call becomes a task: by the client's wish in 2025-11-25, by the server's choice with the extension.
-pub(super) fn wish(tool: &Tool, request: &Admitted) -> Result<Option<TaskWish>, Fault> {
+pub(super) fn wish(tool: &Tool, request: &Admitted, catalog: &Catalog) -> Result<Option<TaskWish>, Fault> {
     let params = &request.request().params;
     match (request.revision().rules().tasks, tool.task) {
+        // Where no tasks are offered, a wish for one is not looked at (2025-11-25 basic/utilities/tasks).
+        _ if !catalog.has_tasks() => Ok(None),
         (Tasks::None, _) | (Tasks::Extension, TaskSupport::Forbidden) => Ok(None),
         (Tasks::Extension, support) => match declared(request) {
             Ok(()) => Ok(Some(TaskWish::default())),

@@ -11,7 +11,7 @@ use crate::surface::problem::{Findings, Rule};
 pub(crate) const RULE: Rule = Rule::error("default-value", "a default fits its argument, which is not required");
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    let arguments = file.tools.iter().flat_map(|tool| tool.input.arguments.iter().map(|a| (&tool.input.origin, a)));
+    let arguments = file.backends().flat_map(|tool| tool.input.arguments.iter().map(|a| (&tool.input.origin, a)));
     for (origin, argument) in arguments {
         let Some(default) = &argument.default else { continue };
         // A whole schema may come from elsewhere, where the two are customary beside each other.

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use crate::protocol::json::shortened;
 use crate::protocol::limits::DEADLINE_AT_MOST;
+use crate::surface::file::READ_AT_MOST;
 use crate::surface::problem::{Findings, Rule};
 use crate::surface::quantity;
 use crate::surface::tree::{Entry, Value};
 
 pub(crate) const RULE: Rule = Rule::error(
     "duration",
-    "a duration is a whole number with ms, s, m or h; a timeout is above 0 and at most 1h, a ttl at most 24h",
+    "a duration is a whole number with ms, s, m or h; a timeout is above 0 and at most 1h (1m to read), a ttl at most 24h",
 );
 
 /// Longest hint on keeping a listing: clients that trust it miss changes that long.
@@ -24,6 +25,12 @@ pub(crate) fn read_timeout(entry: &Entry, findings: &mut Findings) -> Option<Dur
 /// Reads `ttl`.
 pub(crate) fn read_ttl(entry: &Entry, findings: &mut Findings) -> Option<Duration> {
     read(entry, Duration::ZERO, TTL_AT_MOST, "at most 24h", findings)
+}
+
+/// Reports a time for reading that is longer than the engine waits for a read.
+pub(crate) fn too_long_to_read(entry: &Entry, findings: &mut Findings) {
+    let message = format!("reading may take at most {} s", READ_AT_MOST.as_secs());
+    findings.report(&RULE, entry.node.span, message, "choose a shorter one, or make it a tool");
 }
 
 fn read(entry: &Entry, least: Duration, most: Duration, range: &str, findings: &mut Findings) -> Option<Duration> {

@@ -3,7 +3,7 @@
 use super::code_options;
 use super::program_placeholder::{executes_next, is_one_of, is_runner};
 use crate::surface::declaration::Template;
-use crate::surface::file::{SurfaceFile, ToolEntry};
+use crate::surface::file::{BackendEntry, SurfaceFile};
 use crate::surface::problem::{Findings, Rule};
 use crate::surface::source::{At, Span};
 use crate::surface::template;
@@ -105,7 +105,7 @@ const INTERPRETERS: &[Interpreter] = &[
 ];
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    for tool in &file.tools {
+    for tool in file.backends() {
         if let Some(span) = programs(tool).into_iter().find_map(|(name, rest)| in_code(tool, name, &rest)) {
             let remedy = "write the script out and hand values over as its arguments: [sh, -c, 'grep -- \"$1\" log', sh, \"{text}\"]";
             let message = format!("in {:?} the caller's text becomes part of a script, or chooses it", tool.name.value);
@@ -117,7 +117,7 @@ pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
 pub(super) type Elements<'f> = Vec<&'f At<Template>>;
 
 /// Every place of an argument vector where a program may stand, with what follows it.
-fn programs<'f>(tool: &'f ToolEntry<'_>) -> Vec<(&'f str, Elements<'f>)> {
+fn programs<'f>(tool: &'f BackendEntry<'_>) -> Vec<(&'f str, Elements<'f>)> {
     let elements: Elements<'f> = tool.templates().collect();
     let mut found = Vec::new();
     // Behind a program that runs others, any word may be one: its options are not known here.
@@ -135,7 +135,7 @@ fn programs<'f>(tool: &'f ToolEntry<'_>) -> Vec<(&'f str, Elements<'f>)> {
 }
 
 /// Where the caller's text is, or chooses, code that a program runs.
-fn in_code(tool: &ToolEntry<'_>, name: &str, rest: &Elements<'_>) -> Option<Span> {
+fn in_code(tool: &BackendEntry<'_>, name: &str, rest: &Elements<'_>) -> Option<Span> {
     let stdin = tool.stdin.as_ref().map(|stdin| stdin.span);
     let interpreter = INTERPRETERS.iter().find(|i| is_one_of(name, i.names));
     interpreter.and_then(|i| dynamic(i, rest, stdin)).or_else(|| code_options::dynamic(name, rest))

@@ -20,12 +20,37 @@ pub(super) fn named(surface: &str, tools: &[&str]) -> String {
     format!("surface: {surface}\nversion: 1.0.0\ntools:\n{}", tools.collect::<String>())
 }
 
-/// All problems of a surface, warnings included.
-pub(super) fn problems(yaml: &str) -> Problems {
-    problems_in(Path::new("/"), yaml)
+/// A surface with one resource, `entry`, described by these lines.
+pub(super) fn resource(lines: &str) -> String {
+    entry("resources", lines)
 }
 
-fn problems_in(folder: &Path, yaml: &str) -> Problems {
+/// A surface with one template, `entry`, described by these lines.
+pub(super) fn template(lines: &str) -> String {
+    entry("templates", lines)
+}
+
+/// A surface with one prompt, `entry`, described by these lines.
+pub(super) fn prompt(lines: &str) -> String {
+    entry("prompts", lines)
+}
+
+fn entry(list: &str, lines: &str) -> String {
+    let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
+    format!("surface: s\nversion: 1.0.0\n{list}:\n  entry:\n{lines}")
+}
+
+/// All problems of a surface, warnings included.
+pub(super) fn problems(yaml: &str) -> Problems {
+    examine(Path::new("/"), yaml)
+}
+
+/// All problems of a surface in a folder.
+pub(super) fn problems_in(folder: &Folder, yaml: &str) -> Problems {
+    examine(&folder.0, yaml)
+}
+
+fn examine(folder: &Path, yaml: &str) -> Problems {
     let findings = Findings::new(Source::new("surface.yaml".into(), yaml.to_owned()));
     match load::examine(findings, &Host::new(folder.to_owned())) {
         Ok(loaded) => loaded.warnings,
@@ -53,11 +78,11 @@ pub(super) fn keeps(rule: Rule, yaml: &str) {
 }
 
 pub(super) fn breaks_in(folder: &Folder, rule: Rule, yaml: &str) {
-    assert_breaks(&problems_in(&folder.0, yaml), rule, yaml);
+    assert_breaks(&examine(&folder.0, yaml), rule, yaml);
 }
 
 pub(super) fn keeps_in(folder: &Folder, rule: Rule, yaml: &str) {
-    assert_keeps(&problems_in(&folder.0, yaml), rule, yaml);
+    assert_keeps(&examine(&folder.0, yaml), rule, yaml);
 }
 
 /// A folder for one test, removed at its end.
@@ -68,6 +93,10 @@ impl Folder {
         let folder = std::env::temp_dir().join(format!("twodoor-lint-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         Self(folder.canonicalize().unwrap())
+    }
+
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.0.join(path)
     }
 
     pub(super) fn make(&self, path: &str) {

@@ -7,14 +7,19 @@ use crate::surface::tree::{Entry, Value};
 pub(crate) const RULE: Rule =
     Rule::error("exit-code", "an exit code is a whole number from 0 to 255, and there is at least one");
 
-/// Reads `exit_codes`.
+/// Reads `exit_codes`, or another list of codes.
 pub(crate) fn read(entry: &Entry, findings: &mut Findings) -> Option<Vec<i32>> {
     let Some(items) = entry.node.as_list() else {
-        value_kind::report("exit_codes", &entry.node, "a list of numbers, such as [0, 1]", findings);
+        value_kind::report(&entry.key.value, &entry.node, "a list of numbers, such as [0, 1]", findings);
         return None;
     };
     if items.is_empty() {
-        findings.report(&RULE, entry.key.span, "without an exit code no call succeeds", "write [0], or leave it out");
+        findings.report(
+            &RULE,
+            entry.key.span,
+            "there is no exit code in the list",
+            "write one, such as [0], or leave it out",
+        );
     }
     let codes: Vec<Option<i32>> = items
         .iter()

@@ -12,7 +12,7 @@ pub(crate) fn check(file: &SurfaceFile<'_>, resolved: &Resolved, findings: &mut 
         let span = file.root.as_ref().map_or(Span::START, |root| root.span);
         findings.report(&RULE, span, &fault.message, &fault.remedy);
     }
-    for (tool, folders) in file.tools.iter().zip(&resolved.tools) {
+    for (tool, folders) in file.backends().zip(&resolved.backends) {
         if let (Some(cwd), Some(Err(fault))) = (&tool.cwd, &folders.cwd) {
             findings.report(&RULE, cwd.span, &fault.message, &fault.remedy);
         }

@@ -11,9 +11,13 @@ const BYTES: usize = 2048;
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
     let instructions = file.instructions.iter().map(|text| ("the instructions", text, None));
-    let descriptions = file.tools.iter().flat_map(|tool| {
-        let key = tool.node.get("description").map(|entry| entry.key.span);
-        tool.description.iter().map(move |text| ("the description", text, key))
+    let tools = file.tools.iter().map(|tool| (tool.node, &tool.described));
+    let resources = file.resources.iter().map(|resource| (resource.node, &resource.described));
+    let templates = file.templates.iter().map(|template| (template.node, &template.described));
+    let prompts = file.prompts.iter().map(|prompt| (prompt.node, &prompt.described));
+    let descriptions = tools.chain(resources).chain(templates).chain(prompts).flat_map(|(node, described)| {
+        let key = node.get("description").map(|entry| entry.key.span);
+        described.description.iter().map(move |text| ("the description", text, key))
     });
     let long: Vec<(&str, usize, Span)> = instructions
         .chain(descriptions)

@@ -7,7 +7,7 @@ pub(crate) const RULE: Rule = Rule::warning("missing-description", "a tool says 
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
     for tool in &file.tools {
-        let empty = tool.description.as_ref().is_none_or(|text| text.value.trim().is_empty());
+        let empty = tool.described.description.as_ref().is_none_or(|text| text.value.trim().is_empty());
         if empty && tool.node.get("description").is_none_or(|entry| entry.node.as_text().is_some()) {
             let message = format!("{:?} has no description: models choose tools by it", tool.name.value);
             findings.report(&RULE, tool.name.span, message, "say in a sentence what it does and when to use it");

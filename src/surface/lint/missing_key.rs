@@ -17,7 +17,7 @@ mod tests {
     fn what_has_no_default_is_asked_for() {
         breaks(super::RULE, "version: 1.0.0\ntools: {t: {run: [ls]}}\n");
         breaks(super::RULE, "surface: s\ntools: {t: {run: [ls]}}\n");
-        breaks(super::RULE, "surface: s\nversion: 1.0.0\n");
+        breaks(super::RULE, "surface: s\nversion: 1.0.0\ntemplates: {t: {text: x}}\n");
         breaks(super::RULE, "surface: s\nversion: 1.0.0\ntools: {t: {description: x}}\n");
         breaks(super::RULE, &tool("run: []"));
         breaks(super::RULE, &tool("args: {a: {description: x}}\nrun: [ls, \"x{a}\"]"));

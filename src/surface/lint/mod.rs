@@ -11,8 +11,10 @@ pub(super) mod backend;
 pub(super) mod braces;
 pub(super) mod cap;
 mod code_options;
+mod completion;
 mod contradiction;
 mod default_value;
+mod derived_uri;
 mod digest_name;
 pub(super) mod duration;
 mod dynamic_script;
@@ -20,31 +22,43 @@ pub(super) mod env_name;
 #[cfg(test)]
 mod examples;
 pub(super) mod exit_code;
+mod fetched_uri;
 mod folder;
+mod folder_count;
+pub(super) mod glob;
 pub(super) mod hidden_characters;
+pub(super) mod icon;
 mod long_text;
+mod media_type;
 pub(super) mod misplaced_key;
 mod missing_description;
 pub(super) mod missing_key;
-mod no_tools;
+mod missing_source;
+mod nothing_declared;
 mod old_dialect;
+pub(super) mod one_source;
 mod option_value;
 mod output_schema;
 mod portable_name;
+pub(super) mod priority;
 mod program;
 mod program_placeholder;
+mod prompt_file;
 mod reserved_name;
 mod secret_header;
 mod secret_literal;
 mod similar_names;
+mod source_path;
 pub(super) mod stdin_argument;
 mod surface_name;
 mod tool_count;
 mod two_placeholders;
 pub(super) mod unknown_key;
 mod unknown_placeholder;
+pub(super) mod unknown_resource;
 mod unused_argument;
 pub(super) mod value_kind;
+pub(super) mod variable;
 mod version;
 
 use super::file::SurfaceFile;
@@ -54,13 +68,17 @@ use super::{lock, source, tree};
 
 /// The checks over a whole file.
 const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
+    completion::check,
     contradiction::check,
     default_value::check,
+    derived_uri::check,
     digest_name::check,
     dynamic_script::check,
+    fetched_uri::check,
     long_text::check,
+    media_type::check,
     missing_description::check,
-    no_tools::check,
+    nothing_declared::check,
     old_dialect::check,
     option_value::check,
     output_schema::check,
@@ -85,7 +103,11 @@ pub(super) fn check(file: &SurfaceFile<'_>, resolved: &Resolved, findings: &mut 
         check(file, findings);
     }
     folder::check(file, resolved, findings);
+    folder_count::check(file, resolved, findings);
+    missing_source::check(file, resolved, findings);
     program::check(file, resolved, findings);
+    prompt_file::check(file, resolved, findings);
+    source_path::check(file, resolved, findings);
 }
 
 /// Every rule on surface files but those that hold for every catalog, however it was made.
@@ -115,7 +137,21 @@ pub fn rules() -> Vec<Rule> {
         reserved_name::RULE,
         version::RULE,
         digest_name::RULE,
-        no_tools::RULE,
+        nothing_declared::RULE,
+        one_source::RULE,
+        variable::RULE,
+        completion::RULE,
+        derived_uri::RULE,
+        fetched_uri::RULE,
+        glob::RULE,
+        source_path::RULE,
+        missing_source::RULE,
+        folder_count::RULE,
+        prompt_file::RULE,
+        unknown_resource::RULE,
+        media_type::RULE,
+        icon::RULE,
+        priority::RULE,
         tool_count::RULE,
         portable_name::RULE,
         similar_names::RULE,

@@ -3,7 +3,7 @@
 use crate::protocol::Json;
 use crate::surface::arguments::ArgumentEntry;
 use crate::surface::declaration::{ArgumentKind, Piece};
-use crate::surface::file::{SurfaceFile, ToolEntry};
+use crate::surface::file::{BackendEntry, SurfaceFile};
 use crate::surface::problem::{Findings, Rule};
 use crate::surface::template;
 
@@ -14,10 +14,10 @@ pub(crate) const RULE: Rule =
 const SEPARATORS: [&str; 2] = ["--", "--end-of-options"];
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    file.tools.iter().for_each(|tool| check_tool(tool, findings));
+    file.backends().for_each(|tool| check_tool(tool, findings));
 }
 
-fn check_tool(tool: &ToolEntry<'_>, findings: &mut Findings) {
+fn check_tool(tool: &BackendEntry<'_>, findings: &mut Findings) {
     let mut separated = false;
     for element in &tool.run {
         let mut within = separated;

@@ -9,7 +9,7 @@ pub(crate) const RULE: Rule = Rule::error("output-schema", "`outputSchema` stand
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
     for tool in &file.tools {
         let Some(schema) = tool.output_schema else { continue };
-        let said = tool.output.as_ref().map(|output| output.value);
+        let said = tool.backend.output.as_ref().map(|output| output.value);
         // A value of `output` that could not be read was reported.
         let unread = said.is_none() && tool.node.get("output").is_some();
         if said != Some(Output::Json) && !unread {

@@ -8,7 +8,7 @@ pub(crate) const RULE: Rule =
     Rule::error("program", "the program is found, can be run, and is named absolutely, by search, or beneath the root");
 
 pub(crate) fn check(file: &SurfaceFile<'_>, resolved: &Resolved, findings: &mut Findings) {
-    for (tool, resolved) in file.tools.iter().zip(&resolved.tools) {
+    for (tool, resolved) in file.backends().zip(&resolved.backends) {
         if let (Some(Err(fault)), Some(program)) = (&resolved.program, tool.templates().next()) {
             findings.suggest(&RULE, program.span, &fault.message, &fault.remedy, fault.suggestion.clone());
         }

@@ -1,6 +1,6 @@
 //! The caller never chooses which program runs, not even behind one that runs others.
 
-use crate::surface::file::{ElementEntry, SurfaceFile, ToolEntry};
+use crate::surface::file::{BackendEntry, ElementEntry, SurfaceFile};
 use crate::surface::problem::{Findings, Rule};
 use crate::surface::source::Span;
 use crate::surface::template;
@@ -18,14 +18,14 @@ const RUNNERS: &[&str] = &[
 const EXECUTING: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "--exec", "--exec-batch"];
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    for tool in &file.tools {
+    for tool in file.backends() {
         if let Some((span, message)) = chosen_by_caller(tool) {
             findings.report(&RULE, span, message, "write the program out, and declare one tool for each program");
         }
     }
 }
 
-fn chosen_by_caller(tool: &ToolEntry<'_>) -> Option<(Span, &'static str)> {
+fn chosen_by_caller(tool: &BackendEntry<'_>) -> Option<(Span, &'static str)> {
     match tool.run.first()? {
         ElementEntry::Group(group) => {
             let span = group.first().map_or(tool.name.span, |t| t.span);
@@ -56,7 +56,7 @@ fn chosen_by_caller(tool: &ToolEntry<'_>) -> Option<(Span, &'static str)> {
 }
 
 /// Whether a tool's program runs another one.
-fn runs_another(tool: &ToolEntry<'_>) -> bool {
+fn runs_another(tool: &BackendEntry<'_>) -> bool {
     tool.templates().next().and_then(|t| template::literal(&t.value)).is_some_and(is_runner)
 }
 

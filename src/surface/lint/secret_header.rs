@@ -6,7 +6,7 @@ use crate::surface::problem::{Findings, Rule};
 pub(crate) const RULE: Rule = Rule::warning("secret-header", "no secret is mirrored in a header");
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    for argument in file.tools.iter().flat_map(|tool| &tool.input.arguments) {
+    for argument in file.backends().flat_map(|backend| &backend.input.arguments) {
         let Some(header) = &argument.header else { continue };
         if names_a_secret(&header.value) || names_a_secret(&argument.name.value) {
             let message = format!("{:?} looks like a secret, and routers and logs read headers", argument.name.value);

@@ -8,7 +8,7 @@ use crate::surface::problem::{Findings, Rule};
 pub(crate) const RULE: Rule = Rule::warning("secret-literal", "no secret is written into a surface file");
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    for variable in file.tools.iter().flat_map(|tool| &tool.env) {
+    for variable in file.backends().flat_map(|backend| &backend.env) {
         let Variable::Literal(name, value) = &variable.value else { continue };
         if names_a_secret(name) && !value.is_empty() {
             let remedy =

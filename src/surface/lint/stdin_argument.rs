@@ -39,7 +39,7 @@ pub(crate) fn read(stdin: &Entry, findings: &mut Findings) -> Option<At<Feed>> {
 }
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    for tool in file.tools.iter().filter(|tool| arguments::are_known(&tool.input)) {
+    for tool in file.backends().filter(|tool| arguments::are_known(&tool.input)) {
         let Some(At { span, value: Feed::Argument(name) }) = &tool.stdin else { continue };
         let known = || tool.input.arguments.iter().map(|a| a.name.value.as_str());
         if !known().any(|argument| argument == name) {

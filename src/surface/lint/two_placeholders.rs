@@ -7,7 +7,7 @@ use crate::surface::template;
 pub(crate) const RULE: Rule = Rule::error("two-placeholders", "an element of `run` has at most one placeholder");
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    for element in file.tools.iter().flat_map(|tool| tool.templates()) {
+    for element in file.backends().flat_map(|backend| backend.templates()) {
         if let Some(second) = template::arguments(&element.value).nth(1) {
             let span = findings.source().narrow(element.span, &format!("{{{second}}}"));
             let remedy = "give each value an element of its own, or make them one argument";

@@ -7,7 +7,7 @@ use crate::surface::tree::{Entry, Value};
 pub(crate) const RULE: Rule = Rule::error("unknown-key", "every key is one that the format knows");
 
 pub(crate) fn report(Entry { key, node }: &Entry, owner: &str, known: &[&str], findings: &mut Findings) {
-    let suggestion = did_you_mean(&key.value, known.iter().copied());
+    let suggestion = (!findings.is_full()).then(|| did_you_mean(&key.value, known.iter().copied())).flatten();
     // `{description: Before a comma, and after it}` is a slip that YAML reads as two keys.
     let after_a_comma = matches!(node.value, Value::Null) && key.value.contains(' ');
     let remedy = match &suggestion {

@@ -5,12 +5,13 @@ use crate::surface::file::SurfaceFile;
 use crate::surface::problem::{Findings, Rule, did_you_mean};
 use crate::surface::template;
 
-pub(crate) const RULE: Rule = Rule::error("unknown-placeholder", "a placeholder names an argument of its tool");
+pub(crate) const RULE: Rule =
+    Rule::error("unknown-placeholder", "a placeholder names an argument of its tool, template or prompt");
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    for tool in file.tools.iter().filter(|tool| arguments::are_known(&tool.input)) {
+    for tool in file.backends().filter(|tool| arguments::are_known(&tool.input)) {
         let known: Vec<&str> = tool.input.arguments.iter().map(|a| a.name.value.as_str()).collect();
-        for element in tool.templates() {
+        for element in tool.all_templates() {
             for name in template::arguments(&element.value).filter(|name| !known.contains(name)) {
                 let placeholder = format!("{{{name}}}");
                 let span = findings.source().narrow(element.span, &placeholder);

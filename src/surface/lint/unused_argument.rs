@@ -6,18 +6,20 @@ use crate::surface::file::SurfaceFile;
 use crate::surface::problem::{Findings, Rule};
 use crate::surface::template;
 
-pub(crate) const RULE: Rule =
-    Rule::error("unused-argument", "every argument is used in `run` or `stdin`, or mirrored in a header");
+pub(crate) const RULE: Rule = Rule::error(
+    "unused-argument",
+    "every argument is used in `run`, `stdin`, a text or a path, or mirrored in a header",
+);
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    for tool in file.tools.iter().filter(|tool| !tool.run.is_empty()) {
-        let used: HashSet<&str> = tool.templates().flat_map(|t| template::arguments(&t.value)).collect();
+    for tool in file.backends().filter(|backend| backend.whole) {
+        let used: HashSet<&str> = tool.all_templates().flat_map(|t| template::arguments(&t.value)).collect();
         let fed = |name: &str| tool.stdin.as_ref().is_some_and(|feed| feed.value.holds(name));
         for argument in &tool.input.arguments {
             let name = &argument.name;
             if !used.contains(name.value.as_str()) && !fed(&name.value) && argument.header.is_none() {
                 let message = format!("{:?} is never used", name.value);
-                let remedy = format!("use it as {{{}}} in `run` or `stdin`, or leave it out", name.value);
+                let remedy = format!("use it as {{{}}}, or leave it out", name.value);
                 findings.report(&RULE, name.span, message, remedy);
             }
         }

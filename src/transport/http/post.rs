@@ -184,6 +184,14 @@ impl Post<'_> {
 
     /// A connection that lives as long as the response; a client that goes away cancels its request.
     async fn modern(self, decoded: Decoded) -> Response<Payload> {
+        if let (false, Decoded::One(Ok(Message::Request(Request { id, method, .. })))) =
+            (self.accepted.events, &decoded)
+            && Method::parse(method) == Some(Method::Listen)
+        {
+            // Whatever a subscription hears is told on its stream, so one without a stream would wait for ever.
+            let problem = "subscriptions/listen is answered by a stream: Accept must allow text/event-stream";
+            return invalid(StatusCode::NOT_ACCEPTABLE, Some(id.clone()), problem);
+        }
         let engine = self.server.engine.clone();
         let outbox = Outbox::new();
         let connection = engine.open(Principal::LOCAL);
@@ -323,7 +331,7 @@ impl Post<'_> {
 
     async fn batch(self, elements: Vec<Result<Message, Malformed>>) -> Response<Payload> {
         let refuse = |problem: &str| invalid(StatusCode::BAD_REQUEST, None, problem);
-        if elements.iter().flatten().any(|message| admit::stands_alone(message, self.offer)) {
+        if elements.iter().flatten().any(admit::stands_alone) {
             return refuse("an array holds neither initialize nor a message with modern _meta: send that one alone");
         }
         let batches = match &self.header {

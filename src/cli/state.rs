@@ -1,0 +1,113 @@
+//! The state folder of a served surface: where it is, and who keeps tasks in it.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use twodoor::core::tasks::Audience;
+use twodoor::core::{ByCatalog, Tasks};
+use twodoor::protocol::invoke::BoxFuture;
+use twodoor::protocol::limits::TaskLimits;
+use twodoor::protocol::{Caller, Catalog, Invocation, Invoke, Outcome, Principal, TaskView};
+use twodoor::transport::Hub;
+
+/// Whoever listens to the hub hears of tasks.
+struct Listeners(Hub);
+
+impl Audience for Listeners {
+    fn task(&self, principal: &Principal, task: TaskView) {
+        self.0.task(principal, task);
+    }
+
+    fn updated(&self, uri: &str) {
+        self.0.updated(uri);
+    }
+}
+
+/// Carries out everything that is asked of a surface; keeps its tasks, once it has any.
+pub(crate) struct State {
+    folder: Option<PathBuf>,
+    surface: String,
+    hub: Hub,
+    tasks: OnceLock<Tasks>,
+    sweeping: AtomicBool,
+}
+
+impl State {
+    /// Nothing is opened yet.
+    pub(crate) fn new(folder: Option<PathBuf>, surface: &str, hub: Hub) -> Self {
+        Self { folder, surface: surface.to_owned(), hub, tasks: OnceLock::new(), sweeping: AtomicBool::new(false) }
+    }
+
+    /// Opens the folder, if the catalog has tools that make tasks and it is not open; or the problem and its remedy.
+    pub(crate) fn open_for(&self, catalog: &Catalog) -> Result<(), (String, &'static str)> {
+        if !catalog.has_tasks() || self.tasks.get().is_some() {
+            return Ok(());
+        }
+        let default = || default_folder(&self.surface, |name| std::env::var_os(name));
+        let Some(folder) = self.folder.clone().or_else(default) else {
+            let problem = "there is no home to keep tasks in: HOME is not set".to_owned();
+            return Err((problem, "give a folder with --state"));
+        };
+        let (invoke, listeners) = (Arc::new(ByCatalog), Listeners(self.hub.clone()));
+        let opened = Tasks::open(&folder, catalog, invoke, listeners, TaskLimits::default());
+        let tasks = opened.map_err(|error| (error.to_string(), error.remedy()))?;
+        let _ = self.tasks.set(tasks);
+        Ok(())
+    }
+
+    /// Has what is too old removed from time to time; needs a runtime.
+    pub(crate) fn sweep(&self) {
+        if let Some(tasks) = self.tasks.get()
+            && !self.sweeping.swap(true, Ordering::AcqRel)
+        {
+            tokio::spawn(tasks.clone().sweep());
+        }
+    }
+
+    /// Ends the tasks that run.
+    pub(crate) async fn stop(&self) {
+        if let Some(tasks) = self.tasks.get() {
+            tasks.stop().await;
+        }
+    }
+}
+
+impl Invoke for State {
+    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+        match self.tasks.get() {
+            Some(tasks) => tasks.invoke(invocation, caller),
+            None => ByCatalog.invoke(invocation, caller),
+        }
+    }
+}
+
+/// Where state is kept if nobody says where (XDG Base Directory Specification: relative paths are ignored).
+fn default_folder(surface: &str, variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Option<PathBuf> {
+    let folder = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;
+    // A surface may be named `..`, which is no name of a folder.
+    let name = if surface.starts_with('.') { format!("_{surface}") } else { surface.to_owned() };
+    Some(base.join("twodoor").join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_is_kept_beneath_the_users_own_folder_under_the_surfaces_name() {
+        let set = |pairs: &'static [(&str, &str)]| {
+            move |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| value.into())
+        };
+        for (surface, pairs, expected) in [
+            ("repo", &[("XDG_STATE_HOME", "/x"), ("HOME", "/h")][..], Some("/x/twodoor/repo")),
+            ("repo", &[("HOME", "/h")], Some("/h/.local/state/twodoor/repo")),
+            ("repo", &[("XDG_STATE_HOME", "x"), ("HOME", "/h")], Some("/h/.local/state/twodoor/repo")),
+            ("..", &[("HOME", "/h")], Some("/h/.local/state/twodoor/_..")),
+            ("repo", &[], None),
+        ] {
+            assert_eq!(default_folder(surface, set(pairs)), expected.map(PathBuf::from));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A surface file as written: its keys read into fields that know where they stand.
+//!
+//! Promises: reading goes on after a problem; a field that is `None` is either absent or was
+//! reported. Rules that look at several fields stand in `lint`. One file here for each kind of
+//! entry: its keys stand at its top.
+
+mod backend;
+mod described;
+mod prompt;
+mod resource;
+mod tool;
+
+use std::time::Duration;
+
+pub(crate) use self::backend::{BackendEntry, ElementEntry, PathEntry, Want};
+pub(crate) use self::prompt::{MessageEntry, PromptEntry, SaidEntry};
+pub(crate) use self::resource::{READ_AT_MOST, ResourceEntry, SourceEntry};
+pub(crate) use self::tool::ToolEntry;
+use super::fields::Fields;
+use super::lint::{duration, value_kind};
+use super::problem::Findings;
+use super::source::{At, Span};
+use super::tree::{Entry, Node, Value};
+use crate::protocol::Icon;
+
+/// Keys of a surface file.
+const FILE_KEYS: &[&str] = &[
+    "surface",
+    "version",
+    "title",
+    "description",
+    "website",
+    "icons",
+    "instructions",
+    "root",
+    "digest_key",
+    "ttl",
+    "tools",
+    "resources",
+    "templates",
+    "prompts",
+];
+
+/// A surface file.
+#[derive(Debug)]
+pub(crate) struct SurfaceFile<'t> {
+    pub(crate) name: Option<At<String>>,
+    pub(crate) version: Option<At<String>>,
+    pub(crate) title: Option<At<String>>,
+    pub(crate) description: Option<At<String>>,
+    pub(crate) website: Option<At<String>>,
+    pub(crate) icons: Vec<Icon>,
+    pub(crate) instructions: Option<At<String>>,
+    pub(crate) root: Option<At<String>>,
+    pub(crate) digest_key: Option<At<String>>,
+    pub(crate) ttl: Option<Duration>,
+    /// The first of the keys under which anything can be declared.
+    pub(crate) list_key: Option<Span>,
+    pub(crate) tools: Vec<ToolEntry<'t>>,
+    pub(crate) resources: Vec<ResourceEntry<'t>>,
+    pub(crate) templates: Vec<ResourceEntry<'t>>,
+    pub(crate) prompts: Vec<PromptEntry<'t>>,
+}
+
+impl<'t> SurfaceFile<'t> {
+    /// What stands behind everything that is declared, in a fixed order.
+    pub(crate) fn backends(&self) -> impl Iterator<Item = &BackendEntry<'t>> {
+        let tools = self.tools.iter().map(|tool| &tool.backend);
+        let resources = self.resources.iter().map(|resource| &resource.backend);
+        let templates = self.templates.iter().map(|template| &template.backend);
+        let prompts = self.prompts.iter().map(|prompt| &prompt.backend);
+        tools.chain(resources).chain(templates).chain(prompts)
+    }
+}
+
+/// Reads a surface file.
+pub(crate) fn read<'t>(root: &'t Node, findings: &mut Findings) -> Option<SurfaceFile<'t>> {
+    let fields = Fields::of(root, Span::START, "a surface file", FILE_KEYS, findings)?;
+    fields.require("surface", "write the name that clients see, such as `surface: repo`", findings);
+    fields.require("version", "write the contract's version, such as `version: 1.0.0`", findings);
+    let lists = ["tools", "resources", "templates", "prompts"].into_iter().filter_map(|key| fields.get(key));
+    Some(SurfaceFile {
+        name: fields.text("surface", findings),
+        version: version(&fields, findings),
+        title: fields.text("title", findings),
+        description: fields.text("description", findings),
+        website: fields.text("website", findings),
+        icons: described::icons(&fields, findings),
+        instructions: fields.text("instructions", findings),
+        root: fields.text("root", findings),
+        digest_key: fields.text("digest_key", findings),
+        ttl: fields.get("ttl").and_then(|entry| duration::read_ttl(entry, findings)),
+        list_key: lists.map(|entry| entry.key.span).min_by_key(|span| span.start),
+        tools: read_all(&fields, "tools", "a mapping of names to tools", tool::read, findings),
+        resources: read_all(&fields, "resources", "a mapping of names to resources", resource::read, findings),
+        templates: read_all(&fields, "templates", "a mapping of names to templates", resource::read_template, findings),
+        prompts: read_all(&fields, "prompts", "a mapping of names to prompts", prompt::read, findings),
+    })
+}
+
+/// A version that looks like a number is text to the rule on versions, which knows the remedy.
+fn version(fields: &Fields<'_>, findings: &mut Findings) -> Option<At<String>> {
+    match fields.get("version").map(|entry| &entry.node) {
+        Some(Node { span, value: Value::Number(text) }) => Some(At { span: *span, value: text.to_string() }),
+        _ => fields.text("version", findings),
+    }
+}
+
+/// Reads every entry of one of the file's mappings.
+fn read_all<'t, T>(
+    fields: &Fields<'t>,
+    key: &str,
+    expected: &str,
+    read: impl Fn(&'t Entry, &mut Findings) -> Option<T>,
+    findings: &mut Findings,
+) -> Vec<T> {
+    let Some(list) = fields.get(key) else { return Vec::new() };
+    match &list.node.value {
+        Value::Map(entries) => entries.iter().filter_map(|entry| read(entry, findings)).collect(),
+        Value::Null => Vec::new(),
+        _ => {
+            value_kind::report(key, &list.node, expected, findings);
+            Vec::new()
+        }
+    }
+}

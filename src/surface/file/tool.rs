@@ -1,0 +1,99 @@
+//! A tool as written.
+
+use super::backend::{self, BackendEntry};
+use super::described::{self, Described};
+use crate::protocol::TaskSupport;
+use crate::surface::arguments;
+use crate::surface::fields::Fields;
+use crate::surface::lint::{backend as other_backends, value_kind};
+use crate::surface::problem::Findings;
+use crate::surface::source::{At, Span};
+use crate::surface::tree::{Entry, Node};
+
+/// Keys of a tool, beside those of its command.
+const KEYS: &[&str] = &[
+    "title",
+    "description",
+    "icons",
+    "meta",
+    "args",
+    "inputSchema",
+    "as",
+    "outputSchema",
+    "read_only",
+    "reversible",
+    "idempotent",
+    "open_world",
+    "divergent",
+    "task",
+    "stdin",
+    "talk",
+];
+
+/// A tool.
+#[derive(Debug)]
+pub(crate) struct ToolEntry<'t> {
+    pub(crate) name: &'t At<String>,
+    pub(crate) node: &'t Node,
+    pub(crate) described: Described<'t>,
+    pub(crate) output_schema: Option<&'t Entry>,
+    pub(crate) read_only: Option<At<bool>>,
+    pub(crate) reversible: Option<At<bool>>,
+    pub(crate) idempotent: Option<At<bool>>,
+    pub(crate) open_world: Option<At<bool>>,
+    pub(crate) divergent: bool,
+    pub(crate) task: TaskSupport,
+    pub(crate) backend: BackendEntry<'t>,
+}
+
+impl ToolEntry<'_> {
+    /// Where a pointer into the published definition leads.
+    pub(crate) fn locate(&self, pointer: &str) -> Span {
+        let mut steps = pointer.split('/').skip(1);
+        let field = match steps.next() {
+            Some("inputSchema") => return self.backend.input.locate(self.name.span, steps),
+            Some("_meta") => "meta",
+            Some(field @ ("title" | "description" | "outputSchema" | "icons")) => field,
+            _ => return self.name.span,
+        };
+        self.node.get(field).map_or(self.name.span, |entry| entry.node.locate(entry.key.span, steps))
+    }
+}
+
+/// Reads a tool.
+pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<ToolEntry<'t>> {
+    let known = [KEYS, backend::RUN_KEYS, other_backends::among(&entry.node)].concat();
+    let fields = Fields::of(&entry.node, entry.key.span, "a tool", &known, findings)?;
+    other_backends::check(&entry.node, findings);
+    if other_backends::among(&entry.node).is_empty() {
+        fields.require("run", "write the program and its arguments, such as `run: [git, --version]`", findings);
+    }
+    let input = arguments::read(&fields, findings);
+    Some(ToolEntry {
+        name: &entry.key,
+        node: &entry.node,
+        described: described::read(&fields, findings),
+        output_schema: fields.get("outputSchema"),
+        read_only: fields.flag("read_only", findings),
+        reversible: fields.flag("reversible", findings),
+        idempotent: fields.flag("idempotent", findings),
+        open_world: fields.flag("open_world", findings),
+        divergent: fields.flag("divergent", findings).is_some_and(|flag| flag.value),
+        task: task(&fields, findings),
+        backend: BackendEntry::of_command(&entry.key, input, &fields, findings),
+    })
+}
+
+fn task(fields: &Fields<'_>, findings: &mut Findings) -> TaskSupport {
+    let said = fields.text("task", findings);
+    match said.as_ref().map(|said| said.value.as_str()) {
+        Some("optional") => TaskSupport::Optional,
+        Some("required") => TaskSupport::Required,
+        Some("forbidden") | None => TaskSupport::Forbidden,
+        Some(_) => {
+            let known = ["optional", "required", "forbidden"];
+            said.iter().for_each(|said| value_kind::one_of("task", said, &known, findings));
+            TaskSupport::Forbidden
+        }
+    }
+}
