@@ -4,7 +4,7 @@
 #
 #   tests/interop/features.sh INTEROP-SERVER
 #
-# Fails if a client cannot use a feature that it has, and on an entry of `pending` that works by now.
+# Fails if a client cannot use a feature that it has.
 set -euo pipefail
 server=$(realpath "${1:?the interop-server binary}")
 cd "$(dirname "$0")/../.."
@@ -60,4 +60,4 @@ row "http stdio sse" 2025-11-25 "$node" "$here/features.mjs" v2 legacy
 row "http stdio sse" 2025-11-25 "$node" "$here/features.mjs" v1 legacy
 row "http stdio" 2026-07-28 env "$rust" features auto
 row "http stdio" 2025-11-25 env "$rust" features legacy
-"$python" "$here/features_table.py" "$work/rows" "$here/pending"
+"$python" "$here/features_table.py" "$work/rows"

@@ -1,6 +1,6 @@
 """Prints the rows that features.sh gathered as a table; exit 1 if a feature fails.
 
-features_table.py ROWS PENDING
+features_table.py ROWS
 """
 
 import json
@@ -13,23 +13,18 @@ FEATURES = [
 # What a client does not have; README.md says how that is known. The client's program proves it on each run.
 NONE = {("python", "legacy", "tasks"), ("typescript-2", "auto", "tasks"), ("rust", "legacy", "tasks")}
 
-with open(sys.argv[2], encoding="utf-8") as file:
-    pending = dict(line.strip().split(" ", 1) for line in file if line.strip() and not line.startswith("#"))
 table, notes, bad, counts = [("client", "mode", "transport", *FEATURES)], [], [], {}
 
 
 def cell(who, mode, feature, outcome):
     """The word in the table, and what is wrong with it if anything is."""
     if outcome == "ok":
-        stale = f"works, though tests/interop/pending says: {pending[feature]}" if feature in pending else None
-        return ("FAILED" if stale else "ok"), stale
+        return "ok", None
     if isinstance(outcome, dict) and "none" in outcome:
         if (who, mode, feature) in NONE:
             notes.append(f"none: {who} {mode} {feature}: {outcome['none']}")
             return "none", None
         return "FAILED", f"is said to be missing in the client, and features_table.py knows otherwise: {outcome['none']}"
-    if feature in pending:
-        return "pending", None
     return "FAILED", str(outcome["failed"] if isinstance(outcome, dict) else "was not checked")
 
 
@@ -54,9 +49,7 @@ for row in table:
     print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
 for note in dict.fromkeys(notes):
     print(note)
-for feature, why in pending.items():
-    print(f"pending: {feature}: {why}")
 for problem in bad:
     print(f"FAILED {problem}")
-print(", ".join(f"{counts.get(word, 0)} {word}" for word in ("ok", "none", "pending", "FAILED")))
+print(", ".join(f"{counts.get(word, 0)} {word}" for word in ("ok", "none", "FAILED")))
 sys.exit(1 if bad or len(table) == 1 else 0)

@@ -9,13 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use twodoor::core::tasks::{Audience, Tasks};
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::json::JsonLimits;
+use twodoor::protocol::limits::TaskLimits;
 use twodoor::protocol::{
     Annotations, Ask, Block, Caller, Catalog, CatalogParts, Changed, Completes, Completing, Completion, Content,
     Dispatcher, Found, InputKind, InputRequest, Invocation, Invoke, Json, Limits, LogLevel, Notice, Operation, Outcome,
-    PromptArgument, PromptMessage, PromptParts, Prompted, Published, ResourceContents, ResourceParts, Role,
-    TemplateParts, ToolParts,
+    Principal, PromptArgument, PromptMessage, PromptParts, Prompted, Published, ResourceContents, ResourceParts, Role,
+    TaskSupport, TaskView, TemplateParts, ToolParts,
 };
 use twodoor::transport::{Engine, Hub, http, stdio};
 
@@ -35,7 +37,9 @@ async fn main() -> anyhow::Result<()> {
     let mut key = [0; 32];
     getrandom::fill(&mut key)?;
     let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&room) as Arc<dyn Published>, key));
-    let engine = Engine::new(dispatcher, room, Limits::default()).with_hub(hub);
+    let folder = tempfile::tempdir()?;
+    let tasks = Tasks::open(folder.path(), &room.current(), room, Listeners(hub.clone()), TaskLimits::default())?;
+    let engine = Engine::new(dispatcher, Arc::new(tasks.clone()), Limits::default()).with_hub(hub);
     match address {
         None => stdio::serve(engine, stdio::Streams::take_standard()?, std::future::pending()).await?,
         Some(address) => {
@@ -45,7 +49,21 @@ async fn main() -> anyhow::Result<()> {
             http::serve(engine, listener, options, std::future::pending()).await?;
         }
     }
+    tasks.stop().await;
     Ok(())
+}
+
+/// Everyone who listens is told of tasks.
+struct Listeners(Hub);
+
+impl Audience for Listeners {
+    fn task(&self, principal: &Principal, task: TaskView) {
+        self.0.task(principal, task);
+    }
+
+    fn updated(&self, uri: &str) {
+        self.0.updated(uri);
+    }
 }
 
 #[allow(clippy::print_stderr, reason = "the runner reads the address from here")]
@@ -81,7 +99,10 @@ fn parts(grown: bool) -> CatalogParts {
         ),
         tool("wait", "Tells that it began, and waits until it is told to stop.", Some("key")),
         tool("stopped", "Answers once the wait or slow of that key was told to stop.", Some("key")),
-        tool("slow", "Takes until the finish of that key is called.", Some("key")),
+        ToolParts {
+            task: TaskSupport::Optional,
+            ..tool("slow", "Takes until the finish of that key is called.", Some("key"))
+        },
         tool("finish", "Lets the count or slow of that key end.", Some("key")),
         tool("grow", "Publishes one more tool.", None),
         tool("touch", "Changes the watched memo.", None),
