@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# The tests. ./test.sh runs all steps below but `long`, in this order, and stops at the first failure.
+# The tests. ./test.sh runs all steps below but `tools` and `long`, in this order, and stops at the first failure.
 #
-#   ./test.sh [fmt] [clippy] [rust] [schema] [interop] [cases] [conformance] [long]
+#   ./test.sh [fmt] [clippy] [rust] [schema] [interop] [cases] [conformance] [tools] [long]
 #
 #   fmt          the code is formatted
 #   clippy       no lint warns
 #   rust         unit, machine, transcript and documentation tests
 #   schema       every message of the transcripts by the specification's JSON schemas
-#   interop      the official Python, TypeScript and Rust clients against the binary
+#   interop      the official Python, TypeScript and Rust clients against the binary, and against every feature
 #   cases        the runner of cases, and our own cases against the binary
 #   conformance  the official suite against the fixture server
+#   tools        mcp-assert, the Inspector and fastmcp against the example surfaces
 #   long         the Rust tests that are ignored by default
 #
 # Needs Rust, Python 3 with venv, npm and git. Downloads go to .cache/ and happen once.
@@ -42,6 +43,8 @@ step_interop() {
   cargo build --locked
   TOOL=greet ARGS='{"name":"Ærøskøbing 👋"}' \
     tests/interop/run.sh "${CARGO_TARGET_DIR:-target}/debug/twodoor" tests/interop/surface.yaml
+  cargo build --locked --example interop-server
+  tests/interop/features.sh "${CARGO_TARGET_DIR:-target}/debug/examples/interop-server"
 }
 
 step_cases() {
@@ -56,6 +59,10 @@ step_cases() {
 
 step_conformance() {
   conformance/run.sh
+}
+
+step_tools() {
+  conformance/tools.sh
 }
 
 step_long() {

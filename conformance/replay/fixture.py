@@ -24,7 +24,7 @@ SHARED = [
     },
 ]
 
-TOOL_KEYS = {"name", "description", "inputSchema", "outputSchema", "argv", "args_on_stdin", "cwd", "env", "output"}
+TOOL_KEYS = {"name", "description", "inputSchema", "outputSchema", "argv", "args_on_stdin", "cwd", "env", "output", "talk", "task"}
 # Beside `tools` a surface file declares these; a fixture holds them as the surface file has them.
 BESIDE_TOOLS = ("resources", "templates", "prompts", "skills")
 # A result of the tool as MCP content blocks, under the name that the fixture has for it.
@@ -66,6 +66,10 @@ class Fixture:
             if not self._mend(found, may_be_refused):
                 rule, message = found[0]["rule"], found[0]["message"]
                 raise Refused(f"the surface is refused: {rule}: {message}")
+
+    def add(self, tool):
+        """Declares one more tool before anything is served."""
+        self.tools.append(tool)
 
     def add_tool(self, tool):
         """Changes the surface in force: the same file with one more tool, in one step."""
@@ -120,6 +124,8 @@ class Fixture:
             "outputSchema": tool.get("outputSchema"),
             "output": OUTPUTS.get(tool.get("output"), tool.get("output")),
             "cwd": tool.get("cwd"),
+            "talk": tool.get("talk"),
+            "task": tool.get("task"),
             "env": tool.get("env"),
             "divergent": tool["name"] in self.divergent,
         }

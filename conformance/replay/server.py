@@ -105,7 +105,8 @@ class Server:
     def _await_start(self, stderr):
         if stderr != "read":
             return
-        ready = (lambda: LISTENING.search(self.stderr)) if self.over == "http" else (lambda: self.stderr)
+        says_so = lambda: self.stderr and not self.stderr.startswith(b"error")  # noqa: E731
+        ready = (lambda: LISTENING.search(self.stderr)) if self.over == "http" else says_so
         if not self.wait(lambda: ready() or self.exit_code is not None, START_MS) or not ready():
             said = self.stderr.decode("utf-8", "replace").strip().replace("\n", " | ")
             self.kill()

@@ -1,5 +1,6 @@
 """Hooks on the engine's own switches: what a case's words mean for `twodoor serve`."""
 
+import json
 import re
 
 from . import server
@@ -33,16 +34,47 @@ def _session_idle(play, found):
     option(play, "--session-idle", f"{found[1]}s")
 
 
+# Asks once, and says what was answered: a tool that talks is run again with the answer.
+ASKS = (
+    'printf \'%s\\n\' \'{"ask":"name","message":"Who are you?","schema":'
+    '{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}\' >&3\n'
+    "read -r answer <&3\n"
+    'printf "%s" "$answer"\n'
+)
+
+
+def _asks(play, found):
+    play.fixture.add({"name": found[1], "inputSchema": {"type": "object"}, "argv": ["sh", "-c", ASKS], "talk": True})
+
+
 CONFIGURED = [
+    (r"tool (\S+) asks its caller for form input \(elicitation\)", _asks),
     (r"CORS enabled for (\S+)", _cross_origin),
     (r"legacy session idle limit (\d+) s", _session_idle),
 ]
+
+
+# A client that can follow tasks, for the one call that fills the store.
+FOLLOWS_TASKS = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {"extensions": {"io.modelcontextprotocol/tasks": {}}},
+}
+
+
+def make_a_task(play):
+    """Has the server keep a task, so that its store holds a record."""
+    params = {"name": "kept", "arguments": {}, "_meta": FOLLOWS_TASKS}
+    play.emit(json.dumps({"jsonrpc": "2.0", "id": "kept", "method": "tools/call", "params": params}).encode() + b"\n")
+    if not play.wait(lambda: play.replies("kept"), 5000) or "result" not in play.replies("kept")[0]:
+        raise CannotDo("no task was made, so nothing was stored")
 
 
 def write_state(play, content):
     """Lets a server make its store, then puts `content` in place of every file of it."""
     store = play.folder / "store"
     option(play, "--state", str(store))
+    play.fixture.add({"name": "kept", "inputSchema": {"type": "object"}, "argv": ["true"], "task": "required"})
+    make_a_task(play)
     play.engine().stop()
     play.set_aside()
     files = [path for path in store.rglob("*") if path.is_file()]

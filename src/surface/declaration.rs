@@ -265,4 +265,6 @@ pub enum Output {
     Text,
     /// One JSON value, which becomes `structuredContent`.
     Json,
+    /// A whole result as JSON: content blocks of any kind.
+    Content,
 }

@@ -79,7 +79,7 @@ pub(crate) fn watch(resources: &[DeclaredResource], templates: &[DeclaredTemplat
 /// What a command's output is where nothing is said.
 pub(crate) fn mime_type_of_output(backend: &BackendEntry<'_>) -> &'static str {
     match backend.output.as_ref().map(|output| output.value) {
-        Some(Output::Json) => "application/json",
+        Some(Output::Json | Output::Content) => "application/json",
         Some(Output::Text) | None => "text/plain",
     }
 }
@@ -155,9 +155,14 @@ fn file_source(backend: &BackendEntry<'_>, path: &Template, deep: Vec<String>, r
 }
 
 fn command(backend: &BackendEntry<'_>, paths: ResolvedBackend, root: &Path) -> Option<CommandSource> {
+    let mut run = run(backend, paths, root)?;
+    if run.output == Output::Content {
+        // What is read is a text: that of the result.
+        run.output = Output::Json;
+    }
     Some(CommandSource {
         name: backend.name.value.clone(),
-        run: run(backend, paths, root)?,
+        run,
         timeout: backend.timeout,
         missing_codes: backend.missing_codes.clone(),
     })

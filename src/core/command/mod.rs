@@ -6,6 +6,7 @@
 //! a dry run.
 
 pub mod argv;
+mod blocks;
 mod input;
 mod report;
 mod talk;
@@ -197,6 +198,7 @@ impl CommandTool {
         match (run.exit, self.run.output) {
             (Exit::Code(code), Output::Text) if self.run.exit_codes.contains(&code) => self.reporter.text(run),
             (Exit::Code(code), Output::Json) if self.run.exit_codes.contains(&code) => self.reporter.json(run),
+            (Exit::Code(code), Output::Content) if self.run.exit_codes.contains(&code) => self.reporter.content(run),
             _ => self.reporter.failed(run),
         }
     }

@@ -4,6 +4,7 @@
 //! how to narrow it; a failure names the program and how it ended, then the ends of what it wrote. Adds
 //! no path, environment or argument of ours.
 
+use super::blocks;
 use crate::core::outgoing::{Outgoing, is_hidden};
 use crate::core::process::{Exit, Run};
 use crate::protocol::json::JsonLimits;
@@ -58,25 +59,51 @@ impl Reporter {
 
     /// Output that is one JSON value. It is never cut: a part of it would be no JSON.
     pub(super) fn json(&self, run: &Run) -> Outcome {
+        match self.value(run) {
+            Ok((value, text)) => {
+                Outcome::Complete(Content { blocks: vec![Block::text(text)], structured: Some(value.to_value()) })
+            }
+            Err(outcome) => outcome,
+        }
+    }
+
+    /// Output that is a whole result, its blocks of any kind.
+    pub(super) fn content(&self, run: &Run) -> Outcome {
+        let value = match self.value(run) {
+            Ok((value, _)) => value,
+            Err(outcome) => return outcome,
+        };
+        match blocks::read(&value) {
+            Ok((content, false)) => Outcome::Complete(content),
+            Ok((content, true)) => Outcome::Failed(content),
+            Err(problem) => {
+                let text = format!("{} should have written a result of content blocks, but {problem}", self.program);
+                self.failure(text, run)
+            }
+        }
+    }
+
+    /// The one JSON value that was written, and its text.
+    fn value(&self, run: &Run) -> Result<(Json, String), Outcome> {
         if run.stdout.is_cut() {
-            return self.too_long(run.stdout.total());
+            return Err(self.too_long(run.stdout.total()));
         }
         let mut value = match Json::parse(run.stdout.head(), &JsonLimits::default()) {
             Ok(value) => value,
             Err(error) => {
                 let text = format!("{} should have written one JSON value, but its output is {error}", self.program);
-                return self.failure(text, run);
+                return Err(self.failure(text, run));
             }
         };
         if !clean(&mut value) {
             let text = format!("{} wrote JSON with invisible characters in a key, which is refused", self.program);
-            return Outcome::Failed(Content::text(text));
+            return Err(Outcome::Failed(Content::text(text)));
         }
         let text = value.to_text();
         if text.len() > self.cap {
-            return self.too_long(u64::try_from(text.len()).unwrap_or(u64::MAX));
+            return Err(self.too_long(u64::try_from(text.len()).unwrap_or(u64::MAX)));
         }
-        Outcome::Complete(Content { blocks: vec![Block::text(text)], structured: Some(value.to_value()) })
+        Ok((value, text))
     }
 
     /// An end that the declaration does not count as success.

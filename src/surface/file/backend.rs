@@ -141,8 +141,9 @@ fn output(fields: &Fields<'_>, findings: &mut Findings) -> Option<At<Output>> {
     let value = match said.value.as_str() {
         "text" => Output::Text,
         "json" => Output::Json,
+        "content" => Output::Content,
         _ => {
-            value_kind::one_of("output", &said, &["text", "json"], findings);
+            value_kind::one_of("output", &said, &["text", "json", "content"], findings);
             return None;
         }
     };

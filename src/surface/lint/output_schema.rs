@@ -4,7 +4,8 @@ use crate::surface::declaration::Output;
 use crate::surface::file::SurfaceFile;
 use crate::surface::problem::{Findings, Rule};
 
-pub(crate) const RULE: Rule = Rule::error("output-schema", "`outputSchema` stands beside `output: json`");
+pub(crate) const RULE: Rule =
+    Rule::error("output-schema", "`outputSchema` stands beside `output: json` or `output: content`");
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
     for tool in &file.tools {
@@ -12,7 +13,7 @@ pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
         let said = tool.backend.output.as_ref().map(|output| output.value);
         // A value of `output` that could not be read was reported.
         let unread = said.is_none() && tool.node.get("output").is_some();
-        if said != Some(Output::Json) && !unread {
+        if !matches!(said, Some(Output::Json | Output::Content)) && !unread {
             let message = format!("{:?} promises data by its outputSchema, but its output is text", tool.name.value);
             let remedy = "write `output: json` if the program prints one JSON value, or leave the schema out";
             findings.report(&RULE, schema.key.span, message, remedy);
@@ -29,6 +30,7 @@ mod tests {
         breaks(super::RULE, &tool("outputSchema: {type: object}"));
         breaks(super::RULE, &tool("outputSchema: {type: object}\noutput: text"));
         keeps(super::RULE, &tool("outputSchema: {type: object}\noutput: json"));
+        keeps(super::RULE, &tool("outputSchema: {type: object}\noutput: content"));
         keeps(super::RULE, &tool("output: json"));
     }
 }

@@ -4,7 +4,10 @@
 //!
 //! Prints one JSON line. Exit 0: the call succeeded, every tool arrived, and the digest recomputed
 //! from the list as delivered is the one that the server publishes.
+//!
+//! `interop-rmcp features auto|legacy TARGET...` prints what works of each feature of interop-server.
 
+mod features;
 mod tap;
 
 use std::{process::ExitCode, process::Stdio, time::Duration};
@@ -25,8 +28,17 @@ type Error = Box<dyn std::error::Error>;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [features, mode, target @ ..] = &arguments[..]
+        && features == "features"
+    {
+        println!("{}", features::row(mode, target).await);
+        return ExitCode::SUCCESS;
+    }
     let [mode, tool, arguments, target @ ..] = &arguments[..] else {
-        eprintln!("usage: interop-rmcp auto|legacy TOOL JSON-ARGUMENTS TARGET...");
+        eprintln!(
+            "usage: interop-rmcp auto|legacy TOOL JSON-ARGUMENTS TARGET...
+       interop-rmcp features auto|legacy TARGET..."
+        );
         return ExitCode::from(2);
     };
     let run = async {
