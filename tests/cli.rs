@@ -184,6 +184,33 @@ fn a_skill_is_counted_and_its_files_are_read_like_resources() {
 }
 
 #[test]
+fn content_of_every_kind_is_shown_and_what_no_client_would_get_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let surface = r#"
+surface: s
+version: 1.0.0
+tools:
+  picture:
+    description: A picture.
+    run: [printf, "%s", '{{"content":[{{"type":"text","text":"seen"}},{{"type":"image","data":"AQI=","mimeType":"image/png"}}]}}']
+    output: content
+  bare:
+    description: Promises data and returns none.
+    run: [printf, "%s", '{{"content":[]}}']
+    output: content
+    outputSchema: { type: object }
+"#;
+    std::fs::write(folder.path().join("surface.yaml"), surface).unwrap();
+    let called = |tool: &str| {
+        let output = twodoor(folder.path(), &["call", tool]).output().unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    assert_eq!(called("picture"), (Some(0), "seen\n[image/png, 2 bytes]\n".to_owned()));
+    let (code, said) = called("bare");
+    assert!(code == Some(1) && said.contains("no structured content"), "{said}");
+}
+
+#[test]
 fn a_missing_file_is_named_without_an_arrow_and_one_tool_is_not_tools() {
     let folder = tempfile::tempdir().unwrap();
     let check = || twodoor(folder.path(), &["check"]).output().unwrap().stdout;

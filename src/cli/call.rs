@@ -147,13 +147,14 @@ impl Call {
     }
 
     fn print(&self, content: &Content, code: ExitCode) -> ExitCode {
-        let text = content.plain_text();
         let failed = code != ExitCode::SUCCESS;
         if self.json {
+            let text = content.plain_text();
             let result = json!({ "isError": failed, "text": text, "structuredContent": content.structured });
             show::out(&format!("{result:#}\n"));
         } else {
-            let text = show::ended(&text);
+            let blocks: Vec<String> = content.blocks.iter().map(show::block).collect();
+            let text = show::ended(&blocks.join("\n"));
             if failed { show::err(&text) } else { show::out(&text) }
         }
         code
@@ -191,9 +192,10 @@ fn read_json(key: &str, text: &str) -> Result<Option<Value>, (String, String)> {
     }
 }
 
-/// What keeps a result from being sent by a server: a structured result must fit the tool's `outputSchema`.
+/// What keeps a result from being sent by a server: a tool with an `outputSchema` must return what fits it.
 fn unfit(tool: &Tool, content: &Content) -> Option<String> {
-    let violations = tool.output.as_ref()?.violations(content.structured.as_ref()?);
+    let Some(value) = &content.structured else { return tool.misfit(content) };
+    let violations = tool.output.as_ref()?.violations(value);
     let explained = schema::explain("the output", &violations);
     (!violations.is_empty()).then(|| format!("the output of {} does not fit its outputSchema:\n{explained}", tool.name))
 }

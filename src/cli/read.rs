@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use twodoor::core::Router;
-use twodoor::protocol::{Block, Body, Catalog, Limits, Operation, Outcome, Piece, PromptMessage, ResourceContents};
+use twodoor::protocol::{Body, Catalog, Limits, Operation, Outcome, Piece, PromptMessage, ResourceContents};
 
 use super::{carry, exit, show};
 
@@ -184,19 +184,5 @@ fn message_json(PromptMessage { role, block }: &PromptMessage) -> Value {
 }
 
 fn message_text(PromptMessage { role, block }: &PromptMessage) -> String {
-    format!("{}:\n{}", role.name(), show::ended(&block_text(block)))
-}
-
-fn block_text(block: &Block) -> String {
-    match &block.piece {
-        Piece::Text(text) => text.clone(),
-        Piece::Image { data, mime_type } | Piece::Audio { data, mime_type } => {
-            format!("[{mime_type}, {} bytes]", data.len())
-        }
-        Piece::Resource(ResourceContents { uri, body: Body::Text(text), .. }) => format!("[{uri}]\n{text}"),
-        Piece::Resource(ResourceContents { uri, body: Body::Blob(bytes), .. }) => {
-            format!("[{uri}, {} bytes]", bytes.len())
-        }
-        Piece::Link(link) => format!("[{}]", link.uri),
-    }
+    format!("{}:\n{}", role.name(), show::ended(&show::block(block)))
 }

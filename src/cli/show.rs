@@ -4,8 +4,8 @@ use std::io::{IsTerminal as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use twodoor::protocol::CatalogParts;
 use twodoor::protocol::json::{is_invisible, visible};
+use twodoor::protocol::{Block, Body, CatalogParts, Piece, ResourceContents};
 use twodoor::surface::{LoadedSurface, Problems, Surface, did_you_mean, render};
 
 /// Writes to standard output. A reader that has gone away is not an error; a write that is lost otherwise ends us with 1.
@@ -96,6 +96,21 @@ pub(crate) fn lines(text: &str) -> String {
 pub(crate) fn ended(text: &str) -> String {
     let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     format!("{text}{end}")
+}
+
+/// A block of content; of what is no text, what it is.
+pub(crate) fn block(block: &Block) -> String {
+    match &block.piece {
+        Piece::Text(text) => text.clone(),
+        Piece::Image { data, mime_type } | Piece::Audio { data, mime_type } => {
+            format!("[{mime_type}, {} bytes]", data.len())
+        }
+        Piece::Resource(ResourceContents { uri, body: Body::Text(text), .. }) => format!("[{uri}]\n{text}"),
+        Piece::Resource(ResourceContents { uri, body: Body::Blob(bytes), .. }) => {
+            format!("[{uri}, {} bytes]", bytes.len())
+        }
+        Piece::Link(link) => format!("[{}]", link.uri),
+    }
 }
 
 /// How much of everything a surface declares.
