@@ -119,29 +119,28 @@ impl Skills {
             Err(_) => Body::Blob(file.bytes.clone()),
         };
         let contents = ResourceContents { uri: uri.clone(), mime_type: file.mime_type.clone(), body, meta: None };
-        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let listed = |path: &str, mime_type: Option<&str>| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            object([
+                ("uri", Some(text(&skill.locate(path)))),
+                ("name", Some(text(name))),
+                ("mimeType", mime_type.map(text)),
+            ])
+        };
         let mut child = match file.path.as_str() {
             SKILL_FILE => skill.resource(),
-            _ => object([
-                ("uri", Some(text(&uri))),
-                ("name", Some(text(name))),
-                ("mimeType", file.mime_type.as_deref().map(text)),
-            ]),
+            path => listed(path, file.mime_type.as_deref()),
         };
         self.files.insert(uri.clone(), contents);
-        let mut at = uri;
         // Each folder on the way up to the skill's own holds the one below it.
-        while let Some((folder, _)) = at.rsplit_once('/') {
-            let folder = folder.to_owned();
-            self.folders.entry(folder.clone()).or_default().insert(at, child);
-            if folder == skill.uri {
-                return;
-            }
-            let name = folder.rsplit('/').next().unwrap_or_default();
-            child =
-                object([("uri", Some(text(&folder))), ("name", Some(text(name))), ("mimeType", Some(text(FOLDER)))]);
-            at = folder;
+        let (mut at, mut path) = (uri, file.path.as_str());
+        while let Some((folder, _)) = path.rsplit_once('/') {
+            let within = skill.locate(folder);
+            self.folders.entry(within.clone()).or_default().insert(at, child);
+            child = listed(folder, Some(FOLDER));
+            (at, path) = (within, folder);
         }
+        self.folders.entry(skill.uri.clone()).or_default().insert(at, child);
     }
 
     pub(super) fn entry(&self, uri: &str) -> Option<&Json> {
