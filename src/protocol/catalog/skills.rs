@@ -185,7 +185,7 @@ pub(super) fn check(parts: &[SkillParts], problems: &mut Vec<CatalogError>) {
             report("skill-name", format!("{name:?} is not a skill's name"), remedy);
         } else if name != last {
             let problem = format!("the skill named {name:?} is served as {:?}", skill.uri);
-            report("skill-name", problem, "let its folder have the name in its front matter");
+            report("skill-name", problem, "let its address end in the name in its front matter");
         }
         if !super::is_uri(&skill.uri) {
             report(
