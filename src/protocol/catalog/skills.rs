@@ -43,7 +43,7 @@ pub struct SkillFile {
 
 impl SkillParts {
     /// The URI of a path within it.
-    fn locate(&self, path: &str) -> String {
+    pub fn locate(&self, path: &str) -> String {
         let mut uri = format!("{}/", self.uri);
         for byte in path.bytes() {
             if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(&byte) {
