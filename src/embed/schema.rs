@@ -269,9 +269,7 @@ mod tests {
     #[test]
     fn an_integer_says_its_range() {
         let schema = of_input::<Ranges>();
-        let bound = |name: &str, keyword: &str| {
-            schema.get("properties")?.get(name)?.get(keyword).map(Json::to_text)
-        };
+        let bound = |name: &str, keyword: &str| schema.get("properties")?.get(name)?.get(keyword).map(Json::to_text);
         assert_eq!(bound("small", "minimum").as_deref(), Some("-32768"));
         assert_eq!(bound("wide", "maximum").as_deref(), Some("4294967295"));
         assert_eq!(bound("widest", "maximum"), None);
