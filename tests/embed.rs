@@ -158,7 +158,7 @@ fn arguments_that_do_not_fit_the_type_never_reach_the_tool() {
         (json!({ "a": 1 }), "\"b\""),
         (json!({ "a": 1, "b": "2" }), "/b"),
         (json!({ "a": 1, "b": 2, "c": 3 }), "'c'"),
-        (json!({ "a": 1, "b": 4_294_967_296_u64 }), "u32"),
+        (json!({ "a": 1, "b": 4_294_967_296_u64 }), "the maximum of 4294967295"),
     ] {
         let result = client.call("add", arguments.clone());
         assert_eq!(result["isError"], true, "{arguments}: {result}");

@@ -32,7 +32,7 @@ pub(crate) struct Digest {
     #[arg(long, value_name = "FILE", conflicts_with = "path")]
     list: Option<PathBuf>,
     /// Write the digest to the lock beside the surface file: `serve` then serves these tools alone
-    #[arg(long)]
+    #[arg(long, conflicts_with = "list")]
     lock: bool,
 }
 

@@ -238,6 +238,7 @@ impl Reload {
         let Ready { loaded, catalog } = ready;
         let changed = self.surface.publish(catalog);
         self.hub.published(changed);
+        loaded.updated_since(&self.loaded).iter().for_each(|uri| self.hub.updated(uri));
         self.watching.extend(&loaded.watched);
         self.loaded = loaded;
         let lists = lists(changed);

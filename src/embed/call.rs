@@ -147,7 +147,7 @@ impl Call {
     }
 
     /// Keeps a value for the next run, after the client answered. It passes through the client: sealed, so that it comes
-    /// back as it was, but readable, so nothing secret; and short, since all that is kept and answered has 8 KiB.
+    /// back as it was, but readable, so nothing secret; and short, since all that is kept and answered, once sealed, has 8 KiB.
     pub fn keep(&self, value: impl Serialize) {
         self.book().kept = serde_json::to_value(value).ok();
     }

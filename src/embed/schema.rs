@@ -101,6 +101,9 @@ fn generated<T: JsonSchema>(mut settings: SchemaSettings, fractions: Fractions) 
     if let Some(root) = schema.as_object_mut() {
         // The name of a Rust type tells a model nothing.
         root.remove("title");
+        if root.get("description").is_some_and(|text| text == "") {
+            root.remove("description");
+        }
     }
     portable(&mut schema, fractions);
     schema
@@ -109,9 +112,13 @@ fn generated<T: JsonSchema>(mut settings: SchemaSettings, fractions: Fractions) 
 /// Writes each schema in a document so that every reader takes it alike.
 fn portable(schema: &mut Value, fractions: Fractions) {
     let Some(members) = schema.as_object_mut() else { return };
-    let unknown = members.get("format").and_then(Value::as_str).is_some_and(|format| !FORMATS.contains(&format));
-    if unknown {
+    let unknown = members.get("format").and_then(Value::as_str).filter(|format| !FORMATS.contains(format));
+    if let Some(format) = unknown.map(str::to_owned) {
         members.remove("format");
+        // What the format said to Rust alone, so that a number out of range is refused by the schema, in its words.
+        for (keyword, bound) in bounds(&format) {
+            members.entry(keyword).or_insert_with(|| bound.into());
+        }
     }
     for hint in ["default", "examples"] {
         if fractions == Fractions::LeaveOut && members.get(hint).is_some_and(has_fraction) {
@@ -131,6 +138,20 @@ fn portable(schema: &mut Value, fractions: Fractions) {
             _ => whole(value),
         }
     }
+}
+
+/// The range of an integer type, where it is within what every reader of JSON holds exactly.
+fn bounds(format: &str) -> Vec<(&'static str, i64)> {
+    let (least, most) = match format {
+        "int8" => (i8::MIN.into(), i8::MAX.into()),
+        "int16" => (i16::MIN.into(), i16::MAX.into()),
+        "int32" => (i32::MIN.into(), i32::MAX.into()),
+        "uint8" => (0, u8::MAX.into()),
+        "uint16" => (0, u16::MAX.into()),
+        "uint32" => (0, u32::MAX.into()),
+        _ => return Vec::new(),
+    };
+    vec![("minimum", least), ("maximum", most)]
 }
 
 /// Writes `1.0` as `1`, wherever it stands in a value.
@@ -235,6 +256,29 @@ mod tests {
         tree: Tree,
         list: Vec<Tree>,
         choice: Choice,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[allow(dead_code, reason = "only its schema is looked at")]
+    struct Ranges {
+        small: i16,
+        wide: u32,
+        widest: u64,
+    }
+
+    #[test]
+    fn an_integer_says_its_range() {
+        let schema = of_input::<Ranges>();
+        let bound = |name: &str, keyword: &str| schema.get("properties")?.get(name)?.get(keyword).map(Json::to_text);
+        assert_eq!(bound("small", "minimum").as_deref(), Some("-32768"));
+        assert_eq!(bound("wide", "maximum").as_deref(), Some("4294967295"));
+        assert_eq!(bound("widest", "maximum"), None);
+    }
+
+    #[test]
+    fn no_arguments_are_nothing_but_an_empty_object() {
+        let schema = of_input::<super::super::NoArguments>().to_value();
+        assert_eq!(schema, json!({"type": "object", "additionalProperties": false}));
     }
 
     fn half() -> f64 {

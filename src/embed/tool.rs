@@ -21,7 +21,9 @@ use crate::protocol::{Annotations, Arguments, Content, Json, TaskSupport, ToolPa
 pub(super) type Run<I, O> = Arc<dyn Fn(I, Call) -> BoxFuture<'static, Result<O, ToolError>> + Send + Sync>;
 
 /// For a tool or a prompt that takes no arguments.
+// Without a description of its own, or that above would be part of every definition, and of the digest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[schemars(description = "")]
 pub struct NoArguments {}
 
 /// A tool: a name, what it does in words for a model, and an async function.

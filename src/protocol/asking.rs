@@ -98,6 +98,9 @@ fn encode(id: &RequestId, request: &InputRequest, revision: Revision, related: O
         _ => Map::new(),
     };
     write_mode(request.kind, revision, &mut params);
+    if let (Elicitation::Form, Some(schema)) = (revision.rules().elicitation, params.get_mut("requestedSchema")) {
+        early_form(schema);
+    }
     if request.kind == InputKind::ElicitUrl && revision.rules().elicitation == Elicitation::FormAndUrl {
         // Names the elicitation for a later notice that it is done; unique on this connection (2025-11-25 client/elicitation).
         params.entry("elicitationId").or_insert_with(|| format!("elicitation-{id}").into());
@@ -109,4 +112,54 @@ fn encode(id: &RequestId, request: &InputRequest, revision: Revision, related: O
         }
     }
     encode_request(id, request.kind.method(), &Value::Object(params).to_string())
+}
+
+/// A form in the words that its first revision has: defaults of booleans alone, and choices with their names beside
+/// them (2025-06-18 schema, `PrimitiveSchemaDefinition`).
+fn early_form(schema: &mut Value) {
+    if let Some(schema) = schema.as_object_mut() {
+        schema.remove("$schema");
+    }
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+        if property.get("type").and_then(Value::as_str) != Some("boolean") {
+            property.remove("default");
+        }
+        let choices = property.get("oneOf").and_then(Value::as_array).map(|choices| {
+            let all = |key: &str| choices.iter().map(|choice| choice.get(key).cloned()).collect::<Option<Vec<Value>>>();
+            (all("const"), all("title"))
+        });
+        if let Some((Some(values), names)) = choices {
+            property.remove("oneOf");
+            property.insert("enum".to_owned(), Value::Array(values));
+            if let Some(names) = names {
+                property.insert("enumNames".to_owned(), Value::Array(names));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_forms_have_choices_with_their_names_beside_them_and_defaults_of_booleans_alone() {
+        let mut schema = json!({"$schema": "x", "type": "object", "properties": {
+            "name": {"type": "string", "default": "Ann"},
+            "sure": {"type": "boolean", "default": true},
+            "size": {"type": "string", "oneOf": [{"const": "s", "title": "Small"}, {"const": "l", "title": "Large"}]},
+            "odd": {"type": "string", "oneOf": [{"pattern": "x"}]},
+        }});
+        early_form(&mut schema);
+        assert_eq!(
+            schema,
+            json!({"type": "object", "properties": {
+                "name": {"type": "string"},
+                "sure": {"type": "boolean", "default": true},
+                "size": {"type": "string", "enum": ["s", "l"], "enumNames": ["Small", "Large"]},
+                "odd": {"type": "string", "oneOf": [{"pattern": "x"}]},
+            }})
+        );
+    }
 }

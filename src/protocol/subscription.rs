@@ -29,7 +29,7 @@ impl Changed {
         let differs = |list| !old.same_list(new, list);
         Self {
             tools: differs(List::Tools),
-            resources: differs(List::Resources) || differs(List::Templates) || differs(List::Skills),
+            resources: differs(List::Resources) || differs(List::Templates),
             prompts: differs(List::Prompts),
         }
     }

@@ -52,6 +52,26 @@ pub(crate) fn watched(path: &Path) -> Watched {
     Watched { listing: vec![path.to_owned(), lock::path_of(path)], contents: Vec::new() }
 }
 
+impl LoadedSurface {
+    /// The URIs under which something else is read than from an earlier surface, as far as the surfaces themselves tell.
+    pub fn updated_since(&self, earlier: &Self) -> Vec<String> {
+        let declared = self.resources.iter().filter(|resource| {
+            let before = earlier.resources.iter().find(|before| before.uri == resource.uri);
+            before.is_some_and(|before| before != *resource)
+        });
+        let mut updated: Vec<String> = declared.map(|resource| resource.uri.clone()).collect();
+        for skill in &self.parts.skills {
+            let Some(before) = earlier.parts.skills.iter().find(|before| before.uri == skill.uri) else { continue };
+            let files = skill.files.iter().filter(|file| {
+                let before = before.files.iter().find(|before| before.path == file.path);
+                before.is_some_and(|before| before.bytes != file.bytes)
+            });
+            updated.extend(files.map(|file| skill.locate(&file.path)));
+        }
+        updated
+    }
+}
+
 /// Reads and checks a surface file.
 pub(crate) fn load(path: &Path) -> Result<LoadedSurface, Problems> {
     match source::open(path) {

@@ -22,7 +22,7 @@ use serde_json::Value;
 use twodoor::protocol::{Era, Revision};
 
 /// Extensions whose messages are not in the core schema: the first word of their methods, their kind of result.
-const EXTENSIONS: [(&str, &str); 1] = [("tasks", "task")];
+const EXTENSIONS: [(&str, &str); 2] = [("tasks", "task"), ("skills", "skills")];
 
 fn main() -> anyhow::Result<ExitCode> {
     let arguments: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
@@ -162,7 +162,8 @@ fn extension(revision: Revision, method: Option<&str>, kind: Option<&str>) -> bo
     let of = |(methods, result): &(&str, &str)| {
         bare.and_then(|bare| bare.split('/').next()) == Some(*methods) || kind == Some(*result)
     };
-    revision.era() == Era::Modern && EXTENSIONS.iter().any(of)
+    let folder = method == Some("resources/directory/read");
+    revision.era() == Era::Modern && (folder || EXTENSIONS.iter().any(of))
 }
 
 /// A message without what an extension adds to one of the core: the tasks that a subscription was granted.

@@ -52,6 +52,8 @@ pub(crate) struct Shows {
     pub(crate) paged: bool,
     /// Tools whose calls become tasks.
     pub(crate) tasks: bool,
+    /// A skill.
+    pub(crate) skills: bool,
     /// Resources, prompts, and tools that log and ask in every way.
     pub(crate) whole: bool,
 }
@@ -233,7 +235,7 @@ pub(crate) fn read_all(root: &Path) -> Vec<Transcript> {
 
 impl Shows {
     fn any(self) -> bool {
-        self.divergent || self.paged || self.tasks || self.whole
+        self.divergent || self.paged || self.tasks || self.skills || self.whole
     }
 }
 
@@ -310,6 +312,7 @@ impl Transcript {
                             "divergent" => self.shows.divergent = true,
                             "paged" => self.shows.paged = true,
                             "tasks" => self.shows.tasks = true,
+                            "skills" => self.shows.skills = true,
                             "whole" => self.shows.whole = true,
                             other => return Err(format!("{key}: {other} is unknown")),
                         }

@@ -5,7 +5,8 @@ use twodoor::protocol::json::JsonLimits;
 use twodoor::protocol::{
     Annotations, Ask, Audience, Block, Caller, CatalogParts, Completes, Completing, Completion, Content, Found, Icon,
     InputKind, InputRequest, Invocation, Json, LogLevel, Notice, Outcome, PromptArgument, PromptMessage, PromptParts,
-    Prompted, Reference, ResourceContents, ResourceLink, ResourceParts, Role, TemplateParts, ToolParts,
+    Prompted, Reference, ResourceContents, ResourceLink, ResourceParts, Role, SkillFile, SkillParts, TemplateParts,
+    ToolParts,
 };
 
 use super::world::{schema, tool};
@@ -144,6 +145,26 @@ fn tools() -> Vec<ToolParts> {
             ..tool("narrated", "Returns a structured value and a text about it.")
         },
     ]
+}
+
+/// Adds a skill of four files, one of which is no text.
+pub(super) fn add_skill(parts: &mut CatalogParts) {
+    let manifest = "---\nname: greet\ndescription: Greets people.\n---\nSay hello.\n";
+    let file = |path: &str, mime_type: &str, bytes: &'static [u8]| SkillFile {
+        path: path.to_owned(),
+        mime_type: Some(mime_type.to_owned()),
+        bytes: bytes.into(),
+    };
+    parts.skills.push(SkillParts {
+        uri: "skill://team/greet".to_owned(),
+        frontmatter: json_of(json!({"name": "greet", "description": "Greets people."})),
+        files: vec![
+            file("SKILL.md", "text/markdown", manifest.as_bytes()),
+            file("templates/formal.md", "text/markdown", b"Dear"),
+            file("templates/hand.png", "image/png", b"\x89PNG\xff"),
+            file("templates/of old/thee.md", "text/markdown", b"Hail"),
+        ],
+    });
 }
 
 /// Adds one definition to a list.

@@ -122,6 +122,9 @@ fn parts(offer: Offer, shows: Shows) -> CatalogParts {
     if shows.whole {
         whole::extend(&mut parts);
     }
+    if shows.skills {
+        whole::add_skill(&mut parts);
+    }
     if shows.tasks {
         super::tasks::extend(&mut parts);
     }

@@ -63,7 +63,7 @@ impl Reporter {
             Ok((value, text)) => {
                 Outcome::Complete(Content { blocks: vec![Block::text(text)], structured: Some(value.to_value()) })
             }
-            Err(outcome) => outcome,
+            Err(outcome) => *outcome,
         }
     }
 
@@ -71,7 +71,7 @@ impl Reporter {
     pub(super) fn content(&self, run: &Run) -> Outcome {
         let value = match self.value(run) {
             Ok((value, _)) => value,
-            Err(outcome) => return outcome,
+            Err(outcome) => return *outcome,
         };
         match blocks::read(&value) {
             Ok((content, false)) => Outcome::Complete(content),
@@ -84,24 +84,24 @@ impl Reporter {
     }
 
     /// The one JSON value that was written, and its text.
-    fn value(&self, run: &Run) -> Result<(Json, String), Outcome> {
+    fn value(&self, run: &Run) -> Result<(Json, String), Box<Outcome>> {
         if run.stdout.is_cut() {
-            return Err(self.too_long(run.stdout.total()));
+            return Err(self.too_long(run.stdout.total()).into());
         }
         let mut value = match Json::parse(run.stdout.head(), &JsonLimits::default()) {
             Ok(value) => value,
             Err(error) => {
                 let text = format!("{} should have written one JSON value, but its output is {error}", self.program);
-                return Err(self.failure(text, run));
+                return Err(self.failure(text, run).into());
             }
         };
         if !clean(&mut value) {
             let text = format!("{} wrote JSON with invisible characters in a key, which is refused", self.program);
-            return Err(Outcome::Failed(Content::text(text)));
+            return Err(Outcome::Failed(Content::text(text)).into());
         }
         let text = value.to_text();
         if text.len() > self.cap {
-            return Err(self.too_long(u64::try_from(text.len()).unwrap_or(u64::MAX)));
+            return Err(self.too_long(u64::try_from(text.len()).unwrap_or(u64::MAX)).into());
         }
         Ok((value, text))
     }

@@ -21,7 +21,7 @@ use crate::protocol::limits::{TASK_POLL, TaskLimits};
 use crate::protocol::{Catalog, Fault, Invocation, Invoke, Principal, TaskId, digest};
 
 /// What a task ends with whose process is not there any more.
-const RESTARTED: &str = "the server was restarted while this task ran, which ended it: call the tool again";
+const RESTARTED: &str = "the server was restarted while this task ran: what it had begun may still go on, so see what it did before you call the tool again";
 const STOPPED: &str = "the server was stopped while this task ran, which ended it: call the tool again";
 const CHANGED: &str =
     "the server was restarted with another definition of this tool while the task waited: call it anew";

@@ -44,7 +44,7 @@ pub struct SkillFile {
 
 impl SkillParts {
     /// The URI of a path within it.
-    fn locate(&self, path: &str) -> String {
+    pub fn locate(&self, path: &str) -> String {
         format!("{}/{}", self.uri, percent_encoded(path, b"!$&'()*+,;=:@/"))
     }
 
@@ -108,29 +108,28 @@ impl Skills {
             Err(_) => Body::Blob(file.bytes.clone()),
         };
         let contents = ResourceContents { uri: uri.clone(), mime_type: file.mime_type.clone(), body, meta: None };
-        let name = file.path.rsplit('/').next().unwrap_or_default();
+        let listed = |path: &str, mime_type: Option<&str>| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            object([
+                ("uri", Some(text(&skill.locate(path)))),
+                ("name", Some(text(name))),
+                ("mimeType", mime_type.map(text)),
+            ])
+        };
         let mut child = match file.path.as_str() {
             SKILL_FILE => skill.resource(),
-            _ => object([
-                ("uri", Some(text(&uri))),
-                ("name", Some(text(name))),
-                ("mimeType", file.mime_type.as_deref().map(text)),
-            ]),
+            path => listed(path, file.mime_type.as_deref()),
         };
         self.files.insert(uri.clone(), contents);
-        let mut at = uri;
         // Each folder on the way up to the skill's own holds the one below it.
-        while let Some((folder, _)) = at.rsplit_once('/') {
-            let folder = folder.to_owned();
-            self.folders.entry(folder.clone()).or_default().insert(at, child);
-            if folder == skill.uri {
-                return;
-            }
-            let name = folder.rsplit('/').next().unwrap_or_default();
-            child =
-                object([("uri", Some(text(&folder))), ("name", Some(text(name))), ("mimeType", Some(text(FOLDER)))]);
-            at = folder;
+        let (mut at, mut path) = (uri, file.path.as_str());
+        while let Some((folder, _)) = path.rsplit_once('/') {
+            let within = skill.locate(folder);
+            self.folders.entry(within.clone()).or_default().insert(at, child);
+            child = listed(folder, Some(FOLDER));
+            (at, path) = (within, folder);
         }
+        self.folders.entry(skill.uri.clone()).or_default().insert(at, child);
     }
 
     pub(super) fn uris(&self) -> impl Iterator<Item = &str> {
@@ -179,7 +178,7 @@ pub(super) fn check(parts: &[SkillParts], resources: &HashMap<String, usize>, pr
             report("skill-name", format!("{name:?} is not a skill's name"), remedy);
         } else if name != last {
             let problem = format!("the skill named {name:?} is served as {:?}", skill.uri);
-            report("skill-name", problem, "let its folder have the name in its front matter");
+            report("skill-name", problem, "let its address end in the name in its front matter");
         }
         if !super::is_uri(&skill.uri) {
             report(
