@@ -157,7 +157,7 @@ impl Reader {
             Line::Whole(text) => Decoded::read(&text, &self.json),
             Line::TooLong => {
                 let fault = Fault::InvalidRequest(format!("the line is longer than {limit} bytes"));
-                Decoded::One(Err(Malformed { id: None, fault }))
+                Decoded::One(Err(Malformed { id: None, fault, is_response: false }))
             }
         };
         self.driver.deliver(decoded, None, ());
