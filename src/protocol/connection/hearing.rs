@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Arrival, Connection, InFlight, Output};
 use crate::protocol::catalog::Catalog;
 use crate::protocol::fault::Fault;
-use crate::protocol::limits::{SUBSCRIBED_URIS, SUBSCRIPTIONS_AT_MOST};
+use crate::protocol::limits::{SUBSCRIBED_BYTES, SUBSCRIBED_URIS, SUBSCRIPTIONS_AT_MOST};
 use crate::protocol::message::{RequestId, encode_notification};
 use crate::protocol::revision::{Era, Revision, Tasks};
 use crate::protocol::session::Session;
@@ -33,9 +33,13 @@ struct Listen {
 
 impl Hearing {
     pub(super) fn subscribe(&mut self, uri: String) -> Result<(), Fault> {
-        if self.uris.len() >= SUBSCRIBED_URIS && !self.uris.contains(&uri) {
-            let problem =
-                format!("{SUBSCRIBED_URIS} resources are subscribed to, which is the limit: unsubscribe first");
+        let bytes = self.uris.iter().map(String::len).sum::<usize>() + uri.len();
+        let is_full = self.uris.len() >= SUBSCRIBED_URIS || bytes > SUBSCRIBED_BYTES;
+        if is_full && !self.uris.contains(&uri) {
+            let problem = format!(
+                "{SUBSCRIBED_URIS} resources, or {SUBSCRIBED_BYTES} bytes of their names, are subscribed to, which is the \
+                 limit: unsubscribe first"
+            );
             return Err(Fault::Failed(problem));
         }
         self.uris.insert(uri);
