@@ -40,8 +40,8 @@ impl Sink for Lane {
     fn ask(&self, _: Arrival, message: Bytes) {
         self.0.say(message);
     }
-    fn announce(&self, message: Bytes) {
-        self.0.notify(message);
+    fn announce(&self, lasting: bool, message: Bytes) {
+        self.0.announce(lasting, message);
     }
     fn detach(&self, _: Arrival) {}
     fn silence(&self, _: Arrival) {}

@@ -148,7 +148,7 @@ async fn a_task_that_waits_takes_no_place_of_those_that_run() {
 
 #[tokio::test]
 async fn a_task_that_waits_keeps_nothing_of_the_message_that_made_it() {
-    struct Body(&'static [u8], Arc<()>);
+    struct Body(&'static [u8], #[allow(dead_code, reason = "it is counted")] Arc<()>);
     impl AsRef<[u8]> for Body {
         fn as_ref(&self) -> &[u8] {
             self.0
