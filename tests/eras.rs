@@ -292,7 +292,10 @@ impl Side {
                     self.questions.push(asked["id"].clone());
                     self.about(arrival, &format!("ask {}", text(&message)))
                 }
-                Output::Announce { message } => (Legacy, format!("announce {}", text(&message))),
+                Output::Announce { arrival: Some(arrival), message, .. } => {
+                    self.about(arrival, &format!("notify {}", text(&message)))
+                }
+                Output::Announce { arrival: None, message, .. } => (Legacy, format!("announce {}", text(&message))),
                 Output::Silence { arrival } => self.about(arrival, "silence"),
                 Output::Cancel { call, arrival, silent } => {
                     let (who, _) = self.owners[&arrival];

@@ -252,6 +252,9 @@ impl Connection {
     }
 
     fn handle_rubbish(&mut self, now: Instant, arrival: Arrival, malformed: Malformed) {
+        if let Some(response) = malformed.as_response() {
+            self.handle_response(now, response);
+        }
         self.rubbish.in_row += 1;
         if self.rubbish.in_row >= BAD_LINES_AT_MOST {
             self.deaf = true;
@@ -265,7 +268,7 @@ impl Connection {
             }
         }
         self.rubbish.answered = Some(now);
-        self.reply(arrival, false, malformed.id, Err(malformed.fault));
+        self.reply(arrival, false, malformed.answered_as(), Err(malformed.fault));
     }
 
     fn handle_one(&mut self, now: Moment, arrival: Arrival, batched: bool, message: Message, mirror: Option<&Mirror>) {

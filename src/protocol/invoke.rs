@@ -52,6 +52,14 @@ impl Arguments {
         Some(Self { text, members })
     }
 
+    /// The same arguments in memory of their own.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        let text = self.text.detached();
+        let members = text.members().unwrap_or_default();
+        Self { text, members }
+    }
+
     /// The object's text as sent.
     pub fn text(&self) -> &RawJson {
         &self.text
@@ -206,6 +214,17 @@ impl Invocation {
     /// The client's answer under a key.
     pub fn answer(&self, key: &str) -> Option<&RawJson> {
         self.answers.iter().find(|(k, _)| &**k == key).map(|(_, answer)| answer)
+    }
+
+    /// The same with nothing of the message it came in, for whoever keeps it longer than its request: a message takes
+    /// room of those to come.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        if let Operation::Call { arguments, .. } = &mut self.operation {
+            *arguments = arguments.detached();
+        }
+        self.answers.iter_mut().for_each(|(_, answer)| *answer = answer.detached());
+        self
     }
 }
 

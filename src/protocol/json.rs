@@ -290,6 +290,12 @@ impl RawJson {
         Self(text)
     }
 
+    /// The same text in memory of its own.
+    #[must_use]
+    pub(super) fn detached(&self) -> Self {
+        Self(Bytes::copy_from_slice(&self.0))
+    }
+
     /// The text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0

@@ -48,6 +48,10 @@ pub const SUBSCRIBED_URIS: usize = 256;
 /// Longest URI that can be subscribed to, bytes: it is kept as long as the subscription.
 pub const SUBSCRIBED_URI_BYTES: usize = 2048;
 
+/// Most bytes of all entries of one subscription, or of all that one session subscribed to, together: each may be kept for as
+/// long as its connection, and what acknowledges them must fit into [`WAITING_BYTES`] however it is escaped.
+pub const SUBSCRIBED_BYTES: usize = 64 * 1024;
+
 /// How often one call may ask its legacy client (questions that are asked together count once).
 pub const ASKED_AT_MOST: u32 = 8;
 

@@ -126,12 +126,32 @@ pub struct Malformed {
     pub id: Option<RequestId>,
     /// What to answer.
     pub fault: Fault,
+    /// Whether it was to be a response: its id is one of ours, and may be that of another request of the peer's own.
+    pub is_response: bool,
 }
 
 impl Malformed {
     fn invalid(id: Option<RequestId>, problem: impl Into<String>) -> Self {
-        Self { id, fault: Fault::InvalidRequest(problem.into()) }
+        Self { id, fault: Fault::InvalidRequest(problem.into()), is_response: false }
     }
+
+    /// The id that an answer to it carries.
+    pub fn answered_as(&self) -> Option<RequestId> {
+        self.id.clone().filter(|_| !self.is_response)
+    }
+
+    /// What it says to whoever waits for a response under its id: that there is none.
+    pub fn as_response(&self) -> Option<Response> {
+        let id = self.id.clone().filter(|_| self.is_response)?;
+        let error = serde_json::json!({ "message": format!("its response is no message: {}", self.fault) });
+        Some(Response { id: Some(id), result: Err(RawJson::encode(&error)) })
+    }
+}
+
+/// Whether an object of these members was to be a response.
+fn is_response(members: &[(Box<str>, RawJson)]) -> bool {
+    let has = |name: &str| members.iter().any(|(key, _)| &**key == name);
+    !has("method") && (has("result") || has("error"))
 }
 
 /// What one line or one body holds.
@@ -156,8 +176,13 @@ impl Decoded {
 fn decode(text: &Bytes, limits: &JsonLimits) -> Result<Decoded, Malformed> {
     if let Err(error) = json::check(text, limits) {
         return Err(match error {
-            JsonError::Syntax(problem) => Malformed { id: None, fault: Fault::Parse(problem) },
-            refused => Malformed::invalid(lone_id(text), refused.to_string()),
+            JsonError::Syntax(problem) => Malformed { id: None, fault: Fault::Parse(problem), is_response: false },
+            refused => {
+                let whole = serde_json::from_slice(text).ok().and_then(|whole| RawJson::part(text, whole).members());
+                let members = whole.unwrap_or_default();
+                let malformed = Malformed::invalid(lone_id(&members), refused.to_string());
+                Malformed { is_response: is_response(&members), ..malformed }
+            }
         });
     }
     let text = text.slice_ref(text.trim_ascii());
@@ -176,10 +201,8 @@ fn decode(text: &Bytes, limits: &JsonLimits) -> Result<Decoded, Malformed> {
     Ok(Decoded::Batch(elements.iter().map(|e| decode_one(text.slice_ref(e.get().as_bytes()))).collect()))
 }
 
-/// The id of a text that is JSON but breaks our rules, if it has exactly one good one.
-fn lone_id(text: &Bytes) -> Option<RequestId> {
-    let whole: &RawValue = serde_json::from_slice(text).ok()?;
-    let members = RawJson::part(text, whole).members()?;
+/// The id of a message that is JSON but breaks our rules, if it has exactly one good one.
+fn lone_id(members: &[(Box<str>, RawJson)]) -> Option<RequestId> {
     let mut ids = members.iter().filter(|(key, _)| &**key == "id");
     let id = ids.next().map(|(_, raw)| RequestId::read(raw))?;
     id.filter(|_| ids.next().is_none())
@@ -192,7 +215,8 @@ fn decode_one(text: Bytes) -> Result<Message, Malformed> {
     let member = |name: &str| members.iter().find(|(key, _)| &**key == name).map(|(_, value)| value);
     let raw_id = member("id");
     let id = raw_id.and_then(RequestId::read);
-    let invalid = |problem: &str| Err(Malformed::invalid(id.clone(), problem));
+    let is_response = is_response(&members);
+    let invalid = |problem: &str| Err(Malformed { is_response, ..Malformed::invalid(id.clone(), problem) });
     if member("jsonrpc").and_then(RawJson::as_text).as_deref() != Some("2.0") {
         return invalid("jsonrpc must be the text \"2.0\"");
     }
@@ -313,7 +337,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":5}"#, -32600, Some(1)),
             (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, None),
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#, -32600, Some(1)),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, -32600, Some(1)),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, -32600, None),
             (r#"{"jsonrpc":"2.0","id":1}"#, -32600, Some(1)),
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#, -32600, Some(1)),
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping","meth\u006fd":"tools/call"}"#, -32600, Some(1)),
@@ -324,7 +348,7 @@ mod tests {
         for (text, code, id) in table {
             let malformed = one(text).expect_err(text);
             assert_eq!(malformed.fault.code().number(), code, "{text}");
-            assert_eq!(malformed.id, id.map(RequestId::Integer), "{text}");
+            assert_eq!(malformed.answered_as(), id.map(RequestId::Integer), "{text}");
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::catalog::{Catalog, List};
 use super::fault::Fault;
 use super::json::{Kind, RawJson};
-use super::limits::{SUBSCRIBED_URI_BYTES, SUBSCRIBED_URIS};
+use super::limits::{SUBSCRIBED_BYTES, SUBSCRIBED_URI_BYTES, SUBSCRIBED_URIS};
 use super::message::{Params, RequestId};
 use super::task::TaskId;
 
@@ -102,6 +102,10 @@ impl Filter {
             if texts.len() > SUBSCRIBED_URIS {
                 let problem =
                     format!("notifications.{name} has {} entries: at most {SUBSCRIBED_URIS} are taken", texts.len());
+                return Err(Fault::InvalidParams(problem));
+            }
+            if texts.iter().map(String::len).sum::<usize>() > SUBSCRIBED_BYTES {
+                let problem = format!("notifications.{name} has more than {SUBSCRIBED_BYTES} bytes: listen to less");
                 return Err(Fault::InvalidParams(problem));
             }
             Ok(texts)

@@ -56,8 +56,8 @@ pub(super) trait Sink: Send + Sync + 'static {
     fn notify(&self, arrival: Arrival, message: Bytes);
     /// A request of ours in the course of `arrival`.
     fn ask(&self, arrival: Arrival, message: Bytes);
-    /// A notification that belongs to no request.
-    fn announce(&self, message: Bytes);
+    /// Something that the peer asked to hear of; what is lasting must not give way.
+    fn announce(&self, lasting: bool, message: Bytes);
     /// The peer will fetch the answer to `arrival` later: its stream can be closed.
     fn detach(&self, arrival: Arrival);
     /// Nothing will answer `arrival`: its request was cancelled.
@@ -208,7 +208,7 @@ impl<S: Sink> Driver<S> {
                 Output::Batch { arrival, replies } => self.0.sink.answer(arrival, Answer::Many(replies)),
                 Output::Notify { arrival, message } => self.0.sink.notify(arrival, message),
                 Output::Ask { arrival, message } => self.0.sink.ask(arrival, message),
-                Output::Announce { message } => self.0.sink.announce(message),
+                Output::Announce { lasting, message, .. } => self.0.sink.announce(lasting, message),
                 Output::Detach { arrival } => self.0.sink.detach(arrival),
                 Output::Silence { arrival } => self.0.sink.silence(arrival),
                 Output::Hear => {
@@ -432,7 +432,7 @@ mod tests {
         fn ask(&self, _: Arrival, message: Bytes) {
             self.push(&message);
         }
-        fn announce(&self, _: Bytes) {}
+        fn announce(&self, _: bool, _: Bytes) {}
         fn detach(&self, _: Arrival) {}
         fn silence(&self, _: Arrival) {}
         fn overrun(&self) {}

@@ -25,6 +25,9 @@ const READ_BYTES: usize = 64 * 1024;
 /// Bytes that may wait for a peer that does not read: beyond them we stop reading, and progress is not told.
 const WAITING_BYTES: usize = 1024 * 1024;
 
+/// Messages of what changed that are kept for a peer that does not read: every list, and as many resources as may be subscribed to.
+const KEPT_AT_MOST: usize = 512;
+
 /// The two ends of a byte stream with one peer.
 pub struct Streams {
     input: std::fs::File,
@@ -157,7 +160,7 @@ impl Reader {
             Line::Whole(text) => Decoded::read(&text, &self.json),
             Line::TooLong => {
                 let fault = Fault::InvalidRequest(format!("the line is longer than {limit} bytes"));
-                Decoded::One(Err(Malformed { id: None, fault }))
+                Decoded::One(Err(Malformed { id: None, fault, is_response: false }))
             }
         };
         self.driver.deliver(decoded, None, ());
@@ -213,10 +216,8 @@ impl Sink for Lane {
     fn ask(&self, _: Arrival, message: Bytes) {
         self.outgoing.push(&message);
     }
-    fn announce(&self, message: Bytes) {
-        if !self.outgoing.is_full() {
-            self.outgoing.push(&message);
-        }
+    fn announce(&self, lasting: bool, message: Bytes) {
+        self.outgoing.push_or_keep(lasting, message);
     }
     fn detach(&self, _: Arrival) {}
     fn silence(&self, _: Arrival) {}
@@ -241,6 +242,8 @@ struct Outgoing {
 #[derive(Default)]
 struct Queue {
     bytes: BytesMut,
+    /// What is told once there is room again, each message once.
+    kept: Vec<Bytes>,
     writing: bool,
     /// The reader is at work and will write what is queued meanwhile, in one go.
     corked: bool,
@@ -250,6 +253,14 @@ struct Queue {
     closed: bool,
     /// How many wait for `written`: telling nobody costs a system call all the same.
     waiting: u32,
+}
+
+impl Queue {
+    fn put(&mut self, message: &[u8]) {
+        self.bytes.reserve(message.len() + 1);
+        self.bytes.put_slice(message);
+        self.bytes.put_u8(b'\n');
+    }
 }
 
 impl Outgoing {
@@ -262,12 +273,22 @@ impl Outgoing {
         if queue.broken || queue.closed {
             return;
         }
-        queue.bytes.reserve(message.len() + 1);
-        queue.bytes.put_slice(message);
-        queue.bytes.put_u8(b'\n');
+        queue.put(message);
         // Whoever is writing now looks again before it stops.
         if !queue.corked && !queue.writing {
             self.work.notify_one();
+        }
+    }
+
+    /// As [`Outgoing::push`], but where too much waits already the message is kept until less does. What was said while
+    /// it was kept is not said again.
+    fn push_or_keep(&self, lasting: bool, message: Bytes) {
+        let mut queue = self.lock();
+        if queue.kept.is_empty() && queue.bytes.len() <= WAITING_BYTES {
+            drop(queue);
+            self.push(&message);
+        } else if (lasting || queue.kept.len() < KEPT_AT_MOST) && !queue.kept.contains(&message) {
+            queue.kept.push(message);
         }
     }
 
@@ -309,6 +330,9 @@ impl Outgoing {
         queue.writing = true;
         while !queue.bytes.is_empty() && !queue.broken {
             let bytes = queue.bytes.split();
+            for message in std::mem::take(&mut queue.kept) {
+                queue.put(&message);
+            }
             self.tell_waiting(&queue);
             drop(queue);
             let written = write_all(output, &bytes);
@@ -348,5 +372,32 @@ impl Outgoing {
         queue.closed = true;
         self.tell_waiting(&queue);
         self.work.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Seek as _};
+
+    use super::*;
+
+    #[test]
+    fn a_change_is_told_once_to_a_peer_that_did_not_read_for_a_while() {
+        let outgoing = Outgoing::default();
+        let told = |message: &'static str| outgoing.push_or_keep(false, Bytes::from_static(message.as_bytes()));
+        told("before");
+        outgoing.push(&vec![b'x'; WAITING_BYTES + 1]);
+        for message in ["tools", "a", "tools"] {
+            told(message);
+        }
+        let mut file = tempfile::tempfile().unwrap();
+        outgoing.uncork(&mut file);
+        told("after");
+        outgoing.uncork(&mut file);
+        let mut written = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut written).unwrap();
+        let lines: Vec<&str> = written.lines().filter(|line| !line.starts_with('x')).collect();
+        assert_eq!(lines, ["before", "tools", "a", "after"]);
     }
 }

@@ -115,7 +115,7 @@ impl Memory {
             moved = true;
             match output {
                 Output::Reply { reply, .. } => self.say(&reply.encode()),
-                Output::Notify { message, .. } | Output::Ask { message, .. } | Output::Announce { message } => {
+                Output::Notify { message, .. } | Output::Ask { message, .. } | Output::Announce { message, .. } => {
                     self.say(&message);
                 }
                 // There is no stream to close, and nothing is published here.

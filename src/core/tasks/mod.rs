@@ -81,7 +81,8 @@ impl Tasks {
         self.0.stop().await;
     }
 
-    async fn create(&self, mut invocation: Invocation, wish: TaskWish) -> Outcome {
+    async fn create(&self, invocation: Invocation, wish: TaskWish) -> Outcome {
+        let mut invocation = invocation.detached();
         // Whoever carries it out carries out a call.
         if let Operation::Call { task, .. } = &mut invocation.operation {
             *task = None;

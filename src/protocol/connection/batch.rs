@@ -47,7 +47,12 @@ impl Connection {
         for element in elements {
             match element {
                 Ok(message) => self.handle_one(now, arrival, true, message, mirror),
-                Err(malformed) => self.reply(arrival, true, malformed.id, Err(malformed.fault)),
+                Err(malformed) => {
+                    if let Some(response) = malformed.as_response() {
+                        self.handle_response(now.instant, response);
+                    }
+                    self.reply(arrival, true, malformed.answered_as(), Err(malformed.fault));
+                }
             }
         }
         if let Some(batch) = self.batches.get_mut(&arrival) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Arrival, Connection, InFlight, Output};
 use crate::protocol::catalog::Catalog;
 use crate::protocol::fault::Fault;
-use crate::protocol::limits::{SUBSCRIBED_URIS, SUBSCRIPTIONS_AT_MOST};
+use crate::protocol::limits::{SUBSCRIBED_BYTES, SUBSCRIBED_URIS, SUBSCRIPTIONS_AT_MOST};
 use crate::protocol::message::{RequestId, encode_notification};
 use crate::protocol::revision::{Era, Revision, Tasks};
 use crate::protocol::session::Session;
@@ -33,9 +33,13 @@ struct Listen {
 
 impl Hearing {
     pub(super) fn subscribe(&mut self, uri: String) -> Result<(), Fault> {
-        if self.uris.len() >= SUBSCRIBED_URIS && !self.uris.contains(&uri) {
-            let problem =
-                format!("{SUBSCRIBED_URIS} resources are subscribed to, which is the limit: unsubscribe first");
+        let bytes = self.uris.iter().map(String::len).sum::<usize>() + uri.len();
+        let is_full = self.uris.len() >= SUBSCRIBED_URIS || bytes > SUBSCRIBED_BYTES;
+        if is_full && !self.uris.contains(&uri) {
+            let problem = format!(
+                "{SUBSCRIBED_URIS} resources, or {SUBSCRIBED_BYTES} bytes of their names, are subscribed to, which is the \
+                 limit: unsubscribe first"
+            );
             return Err(Fault::Failed(problem));
         }
         self.uris.insert(uri);
@@ -65,7 +69,7 @@ impl Connection {
         }
         let params = json!({ "_meta": subscription::meta(&id), "notifications": filter.to_json() });
         let message = encode_notification("notifications/subscriptions/acknowledged", &params.to_string());
-        self.outputs.push_back(Output::Notify { arrival, message });
+        self.outputs.push_back(Output::Announce { arrival: Some(arrival), lasting: true, message });
         self.by_id.insert(id.clone(), InFlight::Listen);
         self.hearing.listens.insert(id, Listen { arrival, filter });
     }
@@ -89,7 +93,7 @@ impl Connection {
         // Only what `initialize` said could change (2025-11-25 server/tools, List Changed Notification).
         let lists = self.session.as_ref().map(Session::lists).unwrap_or_default();
         for method in changed.and(lists).methods() {
-            self.announce(encode_notification(method, ""));
+            self.announce(true, encode_notification(method, ""));
         }
         let mut told = Vec::new();
         for (id, listen) in &self.hearing.listens {
@@ -97,28 +101,28 @@ impl Connection {
             let methods = listen.filter.of(changed).methods();
             told.extend(methods.map(|method| (listen.arrival, encode_notification(method, &params))));
         }
-        self.tell(told);
+        self.tell(true, told);
     }
 
     /// A resource is not what it was.
     pub fn handle_updated(&mut self, uri: &str) {
         const METHOD: &str = "notifications/resources/updated";
         if self.hearing.uris.iter().any(|subscribed| subscription::concerns(subscribed, uri)) {
-            self.announce(encode_notification(METHOD, &json!({ "uri": uri }).to_string()));
+            self.announce(false, encode_notification(METHOD, &json!({ "uri": uri }).to_string()));
         }
         let mut told = Vec::new();
         for (id, listen) in self.hearing.listens.iter().filter(|(_, listen)| listen.filter.wants_uri(uri)) {
             let params = json!({ "_meta": subscription::meta(id), "uri": uri });
             told.push((listen.arrival, encode_notification(METHOD, &params.to_string())));
         }
-        self.tell(told);
+        self.tell(false, told);
     }
 
     /// A task of this connection's principal is not as far as it was.
     pub fn handle_task(&mut self, task: &TaskView, catalog: &Catalog) {
         if self.session.as_ref().is_some_and(|s| s.revision().rules().tasks == Tasks::Experimental) {
             let params = Value::Object(task.members(Tasks::Experimental));
-            self.announce(encode_notification("notifications/tasks/status", &params.to_string()));
+            self.announce(false, encode_notification("notifications/tasks/status", &params.to_string()));
         }
         let mut told = Vec::new();
         for (id, listen) in self.hearing.listens.iter().filter(|(_, listen)| listen.filter.wants_task(&task.id)) {
@@ -126,7 +130,7 @@ impl Connection {
             params.insert("_meta".to_owned(), subscription::meta(id));
             told.push((listen.arrival, encode_notification("notifications/tasks", &Value::Object(params).to_string())));
         }
-        self.tell(told);
+        self.tell(false, told);
     }
 
     /// The server is about to stop: every subscription is told so, and ends (2026-07-28 basic/patterns/subscriptions,
@@ -154,16 +158,21 @@ impl Connection {
     }
 
     /// Tells a legacy peer that is ready to hear.
-    fn announce(&mut self, message: Bytes) {
+    fn announce(&mut self, lasting: bool, message: Bytes) {
         let legacy = self.session.as_ref().is_some_and(|session| session.revision().era() == Era::Legacy);
         if legacy && self.ready && self.way_back {
-            self.outputs.push_back(Output::Announce { message });
+            self.outputs.push_back(Output::Announce { arrival: None, lasting, message });
         }
     }
 
-    fn tell(&mut self, mut told: Vec<(Arrival, Bytes)>) {
+    fn tell(&mut self, lasting: bool, mut told: Vec<(Arrival, Bytes)>) {
         told.sort_by_key(|(arrival, _)| *arrival);
-        self.outputs.extend(told.into_iter().map(|(arrival, message)| Output::Notify { arrival, message }));
+        let told = told.into_iter();
+        self.outputs.extend(told.map(|(arrival, message)| Output::Announce {
+            arrival: Some(arrival),
+            lasting,
+            message,
+        }));
     }
 }
 
@@ -200,7 +209,7 @@ mod tests {
         let mut announced = Vec::new();
         while let Some(output) = connection.poll_output() {
             match output {
-                Output::Announce { message } => announced.push(message),
+                Output::Announce { message, .. } => announced.push(message),
                 other => panic!("{other:?}"),
             }
         }

@@ -82,8 +82,13 @@ pub enum Output {
         /// One encoded request.
         message: Bytes,
     },
-    /// Tell a legacy peer something that belongs to no request.
+    /// Tell the peer of something that it asked to hear of. Where it cannot be told now it is told later: a list that changed
+    /// unheard would be taken for what it was for ever.
     Announce {
+        /// The subscription that it is told on; none for a legacy peer.
+        arrival: Option<Arrival>,
+        /// Whether it is one of few that must not give way to others.
+        lasting: bool,
         /// One encoded notification.
         message: Bytes,
     },

@@ -37,6 +37,15 @@ impl Queue {
         self.give_way();
     }
 
+    /// Adds something that changed, unless the same waits already: whoever reads it looks at what is there then. What is
+    /// lasting does not give way, and there are few of it.
+    pub(super) fn push_change(&mut self, lasting: bool, message: Bytes) {
+        if !self.waiting.iter().any(|waiting| waiting.message == message) {
+            self.add(Waiting { message, gives_way: !lasting, about: None });
+            self.give_way();
+        }
+    }
+
     /// Adds a question that gives way like a notice, and is of no use once its request is over.
     pub(super) fn push_question(&mut self, about: Arrival, message: Bytes) {
         self.add(Waiting { message, gives_way: true, about: Some(about) });
@@ -131,6 +140,13 @@ impl Outbox {
         wake(inner);
     }
 
+    /// Adds something that changed, see [`Queue::push_change`].
+    pub(super) fn announce(&self, lasting: bool, message: Bytes) {
+        let mut inner = self.lock();
+        inner.queue.push_change(lasting, message);
+        wake(inner);
+    }
+
     /// Adds a message that must not be lost.
     pub(super) fn say(&self, message: Bytes) {
         let mut inner = self.lock();
@@ -193,6 +209,20 @@ mod tests {
             left += 1;
         }
         assert_eq!((left, queue.bytes), (WAITING_EVENTS - 2, 0));
+    }
+
+    #[test]
+    fn a_change_waits_once_and_a_lasting_one_outlasts_any_number_of_others() {
+        let mut queue = Queue::default();
+        queue.push_change(true, "list".into());
+        for n in 0..2 * WAITING_EVENTS {
+            queue.push_change(false, n.to_string().into());
+            queue.push_change(true, "list".into());
+            queue.push_change(false, n.to_string().into());
+        }
+        let waiting: Vec<Bytes> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(waiting.len(), WAITING_EVENTS);
+        assert_eq!(waiting.iter().filter(|message| *message == "list").count(), 1);
     }
 
     #[test]

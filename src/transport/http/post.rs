@@ -131,7 +131,7 @@ pub(super) async fn serve(
     // Only what the message keeps of it stays in memory.
     drop(body);
     match decoded {
-        Decoded::One(Err(malformed)) => told(malformed.id, malformed.fault, Era::Legacy),
+        Decoded::One(Err(malformed)) => post.malformed(malformed),
         Decoded::One(Ok(Message::Request(request))) => post.request(request).await,
         Decoded::One(Ok(Message::Notification(notification))) => post.notification(notification),
         Decoded::One(Ok(Message::Response(answer))) => post.answer_to_us(answer),
@@ -307,6 +307,15 @@ impl Post<'_> {
             (Sid::Absent, LegacyMode::Sessions) => invalid(StatusCode::BAD_REQUEST, None, NO_SESSION),
             (Sid::Absent, LegacyMode::Stateless) => response::empty(StatusCode::ACCEPTED),
         }
+    }
+
+    /// No message; whoever waits for a response that it was to be waits no longer.
+    fn malformed(self, malformed: Malformed) -> Response<Payload> {
+        let (id, fault) = (malformed.answered_as(), malformed.fault.clone());
+        if let Some(answer) = malformed.as_response() {
+            let _ = self.answer_to_us(answer);
+        }
+        told(id, fault, Era::Legacy)
     }
 
     /// A response belongs to the session that asked, and to nothing else.

@@ -23,7 +23,9 @@ impl Sink for Single {
     }
     /// A response could not find its way back to one request without a session.
     fn ask(&self, _: Arrival, _: Bytes) {}
-    fn announce(&self, _: Bytes) {}
+    fn announce(&self, lasting: bool, message: Bytes) {
+        self.0.announce(lasting, message);
+    }
     fn detach(&self, _: Arrival) {}
     fn silence(&self, _: Arrival) {
         self.0.end(Next::Silence);

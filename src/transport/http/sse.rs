@@ -40,8 +40,8 @@ impl Sink for Lane {
     fn ask(&self, _: Arrival, message: Bytes) {
         self.0.say(message);
     }
-    fn announce(&self, message: Bytes) {
-        self.0.notify(message);
+    fn announce(&self, lasting: bool, message: Bytes) {
+        self.0.announce(lasting, message);
     }
     fn detach(&self, _: Arrival) {}
     fn silence(&self, _: Arrival) {}
@@ -174,9 +174,11 @@ pub(super) fn deliver(server: &Server, driver: &Driver<Lane>, body: &Bytes) -> R
     let is_modern = |params| !matches!(Claim::read(params, server.offer()), Ok(None));
     match &decoded {
         Decoded::One(Err(malformed)) => {
-            let refused = post::told(malformed.id.clone(), malformed.fault.clone(), Era::Legacy);
-            if malformed.id.is_some() {
-                driver.deliver(decoded, None, ());
+            let refused = post::told(malformed.answered_as(), malformed.fault.clone(), Era::Legacy);
+            match malformed.as_response() {
+                Some(response) => drop(driver.deliver_response(response)),
+                None if malformed.id.is_some() => drop(driver.deliver(decoded, None, ())),
+                None => {}
             }
             return refused;
         }

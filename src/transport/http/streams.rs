@@ -377,9 +377,9 @@ impl Sink for Arc<Streams> {
         wake(waker);
     }
 
-    fn announce(&self, message: Bytes) {
+    fn announce(&self, lasting: bool, message: Bytes) {
         let mut inner = self.lock();
-        inner.alone.queue.push_notice(message);
+        inner.alone.queue.push_change(lasting, message);
         let waker = inner.alone.waker.take();
         drop(inner);
         wake(waker);

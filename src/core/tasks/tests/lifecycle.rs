@@ -147,6 +147,27 @@ async fn a_task_that_waits_takes_no_place_of_those_that_run() {
 }
 
 #[tokio::test]
+async fn a_task_that_waits_keeps_nothing_of_the_message_that_made_it() {
+    struct Body(&'static [u8], #[allow(dead_code, reason = "it is counted")] Arc<()>);
+    impl AsRef<[u8]> for Body {
+        fn as_ref(&self) -> &[u8] {
+            self.0
+        }
+    }
+    let mut stage = Stage::new();
+    let room = Arc::new(());
+    let body = bytes::Bytes::from_owner(Body(br#"{"plan":"ask"}"#, Arc::clone(&room)));
+    let arguments = Arguments::new(RawJson::new(body, &Default::default()).unwrap()).unwrap();
+    let task = Some(TaskWish::default());
+    let call = Operation::Call { tool: ToolName::new("work").unwrap(), arguments, task };
+    let Outcome::Task(TaskAnswer::Created(created)) = stage.invoke(stage.invocation(call)).await else { panic!() };
+    stage.until(&created.id, TaskStatus::InputRequired).await;
+    assert_eq!(Arc::strong_count(&room), 1, "the room that a body takes is given back");
+    stage.update(&created.id, &[("name-1", json!({})), ("age-2", json!({}))]).await;
+    assert_eq!(text(&stage.until(&created.id, TaskStatus::Completed).await), "answered");
+}
+
+#[tokio::test]
 async fn what_the_client_cannot_be_asked_and_asking_without_end_fail_the_tool() {
     let mut stage = Stage::new();
     for (plan, expected) in

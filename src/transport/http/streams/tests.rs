@@ -53,8 +53,8 @@ impl Told {
         self.streams().ask(arrival, text.into());
     }
 
-    fn announce(&self, text: &'static str) {
-        self.streams().announce(text.into());
+    fn announce(&self, text: &str) {
+        self.streams().announce(false, text.to_owned().into());
     }
 
     fn answer(&self, arrival: Arrival, result: impl Into<Bytes>) {
@@ -105,14 +105,14 @@ const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 #[test]
 fn announcements_wait_for_the_stand_alone_stream_and_the_oldest_give_way() {
     let told = Told::new(false);
-    for _ in 0..WAITING_EVENTS {
-        told.announce("old");
+    for n in 0..WAITING_EVENTS {
+        told.announce(&format!("old {n}"));
     }
     told.announce("new");
     let mut reader = told.streams().listen().unwrap();
     assert!(told.streams().listen().is_none(), "one at a time");
     let heard = read(&mut reader);
-    assert_eq!((heard.len(), heard[0].as_str(), heard[255].as_str()), (WAITING_EVENTS, "0-0 old", "0-255 new"));
+    assert_eq!((heard.len(), heard[0].as_str(), heard[255].as_str()), (WAITING_EVENTS, "0-0 old 1", "0-255 new"));
     told.announce("live");
     assert_eq!(read(&mut reader), ["0-256 live"]);
     drop(reader);
