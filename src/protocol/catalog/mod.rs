@@ -24,7 +24,7 @@ pub use self::parts::{
 };
 use self::skills::Skills;
 pub use self::skills::{SKILL_FILE, SkillFile, SkillParts};
-pub use self::tool::{Tool, ToolName};
+pub use self::tool::{Tool, ToolName, is_scope};
 use super::content::ResourceContents;
 use super::digest::Digest;
 use super::json::Json;
@@ -93,6 +93,7 @@ pub struct Catalog {
     page: usize,
     logging: bool,
     task_list: bool,
+    cache: CacheScope,
     encoded: Encoded,
     behind: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -135,6 +136,7 @@ impl Catalog {
             page: parts.page.max(1),
             logging: parts.logging,
             task_list: parts.task_list,
+            cache: parts.cache.scope,
             encoded,
             behind: None,
         })
@@ -292,6 +294,11 @@ impl Catalog {
     /// The `_meta` object of every modern result.
     pub(super) fn identity_meta(&self) -> &Bytes {
         &self.encoded.identity_meta
+    }
+
+    /// Who is told to keep what is listed.
+    pub fn cache_scope(&self) -> CacheScope {
+        self.cache
     }
 
     /// The end of a result that may be cached, from `ttlMs` on, for a revision that has such hints.

@@ -52,8 +52,15 @@ pub struct Tool {
     pub deadline: Option<Duration>,
     /// Whether a call may become a task.
     pub task: TaskSupport,
+    /// The scopes that a caller must have, where callers are authorized.
+    pub scopes: Vec<String>,
     /// Digest of the definition as the modern era receives it.
     pub digest: Digest,
+}
+
+/// Whether a text can be a scope: visible ASCII without `"` and `\` (RFC 6749 3.3).
+pub fn is_scope(text: &str) -> bool {
+    (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\')
 }
 
 pub(super) fn build(index: usize, parts: &ToolParts, problems: &mut Vec<CatalogError>) -> Option<Tool> {
@@ -76,6 +83,10 @@ pub(super) fn build(index: usize, parts: &ToolParts, problems: &mut Vec<CatalogE
         }
         HeaderPlan::default()
     });
+    for scope in parts.scopes.iter().filter(|scope| !is_scope(scope)) {
+        let remedy = "use 1 to 128 visible ASCII characters, without quotes, backslashes and spaces";
+        report("/scopes".to_owned(), "scope", format!("{scope:?} is not a scope"), remedy);
+    }
     if !parts.divergent {
         for (pointer, problem) in divergences(parts) {
             report(
@@ -109,6 +120,7 @@ pub(super) fn build(index: usize, parts: &ToolParts, problems: &mut Vec<CatalogE
         headers,
         deadline: parts.deadline,
         task: parts.task,
+        scopes: parts.scopes.clone(),
         digest: digest::of(&definition),
     })
 }
