@@ -202,6 +202,7 @@ mod tests {
     #[test]
     fn every_problem_of_a_file_of_callers_is_told_at_its_line() {
         let good = hash("a");
+        let short = good.clone().split_off(1);
         let entry = |text: &str| format!("tokens:\n  - {{ {text} }}\n");
         let of = |name: &str, sha256: &str| entry(&format!("name: {name}, sha256: {sha256}"));
         for (text, expected) in [
@@ -217,9 +218,9 @@ mod tests {
             (of("a b", &good), vec![("caller-name", 2)]),
             (of("ä", &good), vec![("caller-name", 2)]),
             (of("\"\"", &good), vec![("caller-name", 2)]),
-            (of("a", &good[1..]), vec![("token-hash", 2)]),
+            (of("a", &short), vec![("token-hash", 2)]),
             (of("a", &format!("sha256:{good}")), vec![("token-hash", 2)]),
-            (of("a", &format!("\"+{}\"", &good[1..])), vec![("token-hash", 2)]),
+            (of("a", &format!("\"+{short}\"")), vec![("token-hash", 2)]),
             (of("a", "secret"), vec![("token-hash", 2)]),
             (entry(&format!("name: a, sha256: {good}, scopes: 'a b'")), vec![("token-scope", 2)]),
             (entry(&format!("name: a, sha256: {good}, scopes: {{a: b}}")), vec![("value-kind", 2)]),

@@ -241,6 +241,17 @@ fn another_callers_stream_of_the_older_transport_takes_no_message() {
     assert_eq!(server.reports.so_far(), []);
     assert_eq!(server.ask(&with(ALICE, &post(&call))).status, 202);
     assert_eq!(stream.event().unwrap()["id"], 1);
+    server.reports.began("");
+
+    let mut lacking = server.connect();
+    lacking.send(&with(LOW, &Request::get().with_target("/sse")).bytes(&server));
+    assert_eq!(lacking.head().status, 200);
+    let endpoint = lacking.block().unwrap();
+    let target = endpoint.lines().find_map(|line| line.strip_prefix("data: ")).unwrap().to_owned();
+    let answer = server.ask(&with(LOW, &Request::post(&call).with_target(&target)));
+    let told = challenge(&server, Some(("insufficient_scope", "the token lacks a scope")), "use write");
+    assert_eq!((answer.status, answer.header("www-authenticate")), (403, Some(&*told)));
+    assert_eq!(server.reports.so_far(), []);
 }
 
 #[test]

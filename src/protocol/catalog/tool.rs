@@ -83,9 +83,9 @@ pub(super) fn build(index: usize, parts: &ToolParts, problems: &mut Vec<CatalogE
         }
         HeaderPlan::default()
     });
-    for scope in parts.scopes.iter().filter(|scope| !is_scope(scope)) {
+    for (index, scope) in parts.scopes.iter().enumerate().filter(|(_, scope)| !is_scope(scope)) {
         let remedy = "use 1 to 128 visible ASCII characters, without quotes, backslashes and spaces";
-        report("/scopes".to_owned(), "scope", format!("{scope:?} is not a scope"), remedy);
+        report(format!("/scopes/{index}"), "scope", format!("{scope:?} is not a scope"), remedy);
     }
     if !parts.divergent {
         for (pointer, problem) in divergences(parts) {

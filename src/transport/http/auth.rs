@@ -192,7 +192,7 @@ pub(super) struct Authority {
 impl Authority {
     pub(super) fn new(auth: &Auth, address: SocketAddr) -> Result<Self, ServeError> {
         let written = auth.resource.clone().unwrap_or_else(|| format!("http://{address}{ENDPOINT}"));
-        let (origin, path) = canonical(&written).ok_or_else(|| ServeError::Resource { uri: written })?;
+        let (origin, path) = canonical(&written).ok_or(ServeError::Resource { uri: written })?;
         let resource = format!("{origin}{path}");
         let scopes: Vec<String> = auth.scopes_supported.iter().filter(|scope| is_scope(scope)).cloned().collect();
         let mut metadata = json!({ "resource": resource, "bearer_methods_supported": ["header"] });

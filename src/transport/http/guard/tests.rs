@@ -1,3 +1,5 @@
+//! What is judged by the head alone, in tables.
+
 use super::*;
 
 const VERBS: &str = "GET, POST, DELETE";
