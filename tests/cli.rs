@@ -411,6 +411,57 @@ fn a_token_that_was_made_is_taken_for_its_scopes_where_its_line_stands() {
     assert!(answer["result"]["content"].is_array() && answer["result"]["isError"] != true, "{answer}");
 }
 
+/// What a session answers to a caller; a new session of it where none is named.
+fn ask_in_session(address: &str, token: &str, session: Option<&str>, method: &str, params: &Value) -> (Value, String) {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let session = session.map(|session| format!("Mcp-Session-Id: {session}\r\n")).unwrap_or_default();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         Authorization: Bearer {token}\r\n{session}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut socket = std::net::TcpStream::connect(address).unwrap();
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap_or_default();
+    (serde_json::from_str(body).unwrap_or_else(|e| panic!("{e}: {answer}")), session.to_owned())
+}
+
+#[test]
+fn a_task_of_one_caller_is_listed_to_it_alone_and_unknown_to_others() {
+    let made = ["alice", "bob"].map(|name| run(&["token", name]).1);
+    let [(alice, a), (bob, b)] = made.each_ref().map(|made| made.split_once('\n').unwrap());
+    let folder = folder();
+    let surface = "surface: s\nversion: 1.0.0\ntools:\n  t: { description: T., run: [pwd], task: optional }\n";
+    std::fs::write(folder.path().join("surface.yaml"), surface).unwrap();
+    std::fs::write(folder.path().join("callers.yaml"), format!("tokens:\n{a}{b}")).unwrap();
+    let options = ["serve", "--http", "127.0.0.1:0", "--auth", "callers.yaml", "--state", "state"];
+    let mut served = Served::start_in(folder, &options);
+    let address = served.address();
+    let client = json!({ "name": "x", "version": "1" });
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let [hers, his] = [alice, bob].map(|token| {
+        let (opened, session) = ask_in_session(&address, token, None, "initialize", &hello);
+        assert!(opened["result"]["capabilities"]["tasks"]["list"].is_object(), "{opened}");
+        session
+    });
+    let ask = |token: &str, session: &str, method: &str, params: Value| {
+        ask_in_session(&address, token, Some(session), method, &params).0
+    };
+    let call = json!({ "name": "t", "arguments": {}, "task": {} });
+    let task = ask(alice, &hers, "tools/call", call)["result"]["task"]["taskId"].clone();
+    let listed = |token, session| ask(token, session, "tasks/list", json!({}))["result"]["tasks"].clone();
+    assert_eq!(listed(alice, &hers)[0]["taskId"], task);
+    assert_eq!(listed(bob, &his), json!([]));
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        let refused = ask(bob, &his, method, json!({ "taskId": task }));
+        assert_eq!(refused["error"]["code"], -32602, "{method}: {refused}");
+    }
+    assert_eq!(ask(alice, &hers, "tasks/get", json!({ "taskId": task }))["result"]["taskId"], task);
+}
+
 #[test]
 fn both_flags_serve_both() {
     let mut both = Served::start(&["serve", "--http", "127.0.0.1:0", "--stdio"]);

@@ -24,7 +24,7 @@ const EVIL: &str = "http://evil.example";
 
 fn auth() -> Auth {
     let token = |text: &str, scopes: &[&str]| KnownToken {
-        principal: Principal::named(format!("the owner of {}", &text[..3])),
+        principal: Principal::named(format!("whoever has {text}")),
         sha256: digest::of_bytes(text.as_bytes()),
         scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
     };
