@@ -54,6 +54,7 @@ const TABLE: [Row; 6] = [
         ours: &["protocol"],
         crates: Some(&[
             "bytes",
+            "ctutils",
             "getrandom",
             "http_body_util",
             "hyper",

@@ -82,6 +82,12 @@ fn wrong_usage_ends_with_2_a_refused_surface_with_3_a_failed_tool_with_1() {
         (&["serve", "--http", "nonsense"], 2, "HOST:PORT"),
         (&["serve", "--sse"], 2, "--http"),
         (&["serve", "--http", "127.0.0.1:0", "--sse", "--legacy", "off"], 2, "--legacy sessions"),
+        (&["serve", "--auth", "callers.yaml"], 2, "--http"),
+        (&["serve", "--http", "127.0.0.1:0", "--auth", "missing.yaml"], 3, "twodoor token"),
+        (&["serve", "--http", "127.0.0.1:0", "--auth", "surface.yaml"], 3, "a file of callers"),
+        (&["serve", "--http", "0.0.0.0:1", "--auth", "surface.yaml"], 2, "no authentication"),
+        (&["token", "no name"], 2, "A-Z a-z 0-9"),
+        (&["token", "--scope", "a b"], 2, "visible ASCII"),
         (&["check", "missing.yaml"], 3, ""),
         (&["serve", "missing.yaml"], 3, "missing.yaml"),
         (&["call", "missing", "-s", "missing.yaml"], 3, "missing.yaml"),
@@ -288,7 +294,7 @@ fn completions_exist_for_every_shell_and_know_the_commands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let (code, stdout, _) = run(&["completions", shell]);
         assert_eq!(code, Some(0));
-        for command in ["serve", "check", "call", "digest", "probe", "completions"] {
+        for command in ["serve", "check", "call", "digest", "probe", "token", "completions"] {
             assert!(stdout.contains(command), "{shell} {command}");
         }
     }
@@ -302,7 +308,10 @@ struct Served {
 
 impl Served {
     fn start(arguments: &[&str]) -> Self {
-        let folder = folder();
+        Self::start_in(folder(), arguments)
+    }
+
+    fn start_in(folder: tempfile::TempDir, arguments: &[&str]) -> Self {
         let mut command = twodoor(folder.path(), arguments);
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.unwrap();
@@ -393,6 +402,110 @@ fn the_transport_before_streamable_http_is_served_where_it_is_asked_for() {
     assert!(event.next().unwrap().starts_with("data: /sse/message?session="));
 }
 
+/// The status and the challenge of a call over HTTP.
+fn call_over_http(address: &str, tool: &str, token: Option<&str>) -> (String, String) {
+    let body = call(1, tool).to_string();
+    let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n{token}Connection: close\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut socket = std::net::TcpStream::connect(address).unwrap();
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    let challenge = answer.lines().find_map(|line| line.strip_prefix("www-authenticate: ")).unwrap_or_default();
+    (answer.split(' ').nth(1).unwrap().to_owned(), challenge.to_owned())
+}
+
+#[test]
+fn a_token_that_was_made_is_taken_for_its_scopes_where_its_line_stands() {
+    let (code, made, _) = run(&["token", "alice", "--scope", "read", "--scope", "files:list"]);
+    assert_eq!(code, Some(0));
+    let (token, line) = made.split_once('\n').unwrap();
+    let (_, other, _) = run(&["token", "alice"]);
+    let stranger = other.lines().next().unwrap();
+    assert_ne!(token, stranger);
+    assert!(!line.contains(token));
+    let folder = folder();
+    let tool =
+        |name: &str, scopes: &str| format!("  {name}: {{ description: A tool., run: [pwd], scopes: {scopes} }}\n");
+    let tools = [tool("open", "[files:list, read]"), tool("closed", "[read, write]")].concat();
+    let surface = format!("surface: s\nversion: 1.0.0\ntools:\n{tools}");
+    std::fs::write(folder.path().join("surface.yaml"), surface).unwrap();
+    let callers = format!("authorization_servers: []\ntokens:\n{line}");
+    std::fs::write(folder.path().join("callers.yaml"), callers).unwrap();
+    let mut served = Served::start_in(folder, &["serve", "--http", "127.0.0.1:0", "--stdio", "--auth", "callers.yaml"]);
+    let address = served.address();
+    let metadata = format!("resource_metadata=\"http://{address}/.well-known/oauth-protected-resource/mcp\"");
+    let of = |tool, token| call_over_http(&address, tool, token);
+    assert_eq!(of("open", Some(token)), ("200".to_owned(), String::new()));
+    assert_eq!(of("open", None), ("401".to_owned(), format!("Bearer {metadata}")));
+    let (status, challenge) = of("open", Some(stranger));
+    assert!(status == "401" && challenge.starts_with("Bearer error=\"invalid_token\""), "{challenge}");
+    let (status, challenge) = of("closed", Some(token));
+    assert!(status == "403" && challenge.contains("scope=\"read write\""), "{challenge}");
+    // Whoever started it needs no token.
+    served.say(&call(1, "closed"));
+    let mut line = String::new();
+    BufReader::new(served.child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    assert!(answer["result"]["content"].is_array() && answer["result"]["isError"] != true, "{answer}");
+}
+
+/// What a session answers to a caller; a new session of it where none is named.
+fn ask_in_session(address: &str, token: &str, session: Option<&str>, method: &str, params: &Value) -> (Value, String) {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let session = session.map(|session| format!("Mcp-Session-Id: {session}\r\n")).unwrap_or_default();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         Authorization: Bearer {token}\r\n{session}Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut socket = std::net::TcpStream::connect(address).unwrap();
+    socket.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let session = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap_or_default();
+    (serde_json::from_str(body).unwrap_or_else(|e| panic!("{e}: {answer}")), session.to_owned())
+}
+
+#[test]
+fn a_task_of_one_caller_is_listed_to_it_alone_and_unknown_to_others() {
+    let made = ["alice", "bob"].map(|name| run(&["token", name]).1);
+    let [(alice, a), (bob, b)] = made.each_ref().map(|made| made.split_once('\n').unwrap());
+    let folder = folder();
+    let surface = "surface: s\nversion: 1.0.0\ntools:\n  t: { description: T., run: [pwd], task: optional }\n";
+    std::fs::write(folder.path().join("surface.yaml"), surface).unwrap();
+    std::fs::write(folder.path().join("callers.yaml"), format!("tokens:\n{a}{b}")).unwrap();
+    let options = ["serve", "--http", "127.0.0.1:0", "--auth", "callers.yaml", "--state", "state"];
+    let mut served = Served::start_in(folder, &options);
+    let address = served.address();
+    let client = json!({ "name": "x", "version": "1" });
+    let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let [hers, his] = [alice, bob].map(|token| {
+        let (opened, session) = ask_in_session(&address, token, None, "initialize", &hello);
+        assert!(opened["result"]["capabilities"]["tasks"]["list"].is_object(), "{opened}");
+        session
+    });
+    let ask = |token: &str, session: &str, method: &str, params: Value| {
+        ask_in_session(&address, token, Some(session), method, &params).0
+    };
+    let call = json!({ "name": "t", "arguments": {}, "task": {} });
+    let task = ask(alice, &hers, "tools/call", call)["result"]["task"]["taskId"].clone();
+    let listed = |token, session| ask(token, session, "tasks/list", json!({}))["result"]["tasks"].clone();
+    assert_eq!(listed(alice, &hers)[0]["taskId"], task);
+    assert_eq!(listed(bob, &his), json!([]));
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        let refused = ask(bob, &his, method, json!({ "taskId": task }));
+        assert_eq!(refused["error"]["code"], -32602, "{method}: {refused}");
+    }
+    assert_eq!(ask(alice, &hers, "tasks/get", json!({ "taskId": task }))["result"]["taskId"], task);
+}
+
 #[test]
 fn both_flags_serve_both() {
     let mut both = Served::start(&["serve", "--http", "127.0.0.1:0", "--stdio"]);
@@ -471,7 +584,7 @@ fn a_port_that_is_taken_ends_with_5_and_is_named() {
 
 #[test]
 fn help_teaches_every_command_by_example() {
-    for command in ["serve", "check", "call", "probe", "completions"] {
+    for command in ["serve", "check", "call", "probe", "token", "completions"] {
         let (code, stdout, _) = run(&[command, "--help"]);
         assert_eq!(code, Some(0));
         assert!(stdout.contains("Example"), "{command}");

@@ -45,6 +45,35 @@ fn log_messages_are_offered_where_a_tool_talks_and_nowhere_else() {
 }
 
 #[test]
+fn scopes_are_asked_for_and_change_nothing_that_is_published() {
+    let folder = Folder::new("scopes");
+    let surface = |more: &str| {
+        folder.file(
+            "surface.yaml",
+            format!("surface: s\nversion: 1.0.0\ntools:\n  a:\n    description: A.\n    run: [ls]\n{more}"),
+        )
+    };
+    let plain = load(&surface(""));
+    let scoped = load(&surface("    scopes: [read, \"files:write\"]\n"));
+    assert_ne!(plain, scoped, "a reload has to take it");
+    let (plain, scoped) = (Catalog::build(plain.parts).unwrap(), Catalog::build(scoped.parts).unwrap());
+    assert_eq!(scoped.tool("a").unwrap().scopes, ["read", "files:write"]);
+    for revision in Revision::ALL {
+        assert_eq!(plain.digest(revision), scoped.digest(revision));
+    }
+    for (scopes, expected) in [
+        ("'a b'", vec![("scope", 7)]),
+        ("[read, '']", vec![("scope", 7)]),
+        ("['\"']", vec![("scope", 7)]),
+        ("[1]", vec![("value-kind", 7)]),
+        ("{read: true}", vec![("value-kind", 7)]),
+    ] {
+        let found = Surface::load(&surface(&format!("    scopes: {scopes}\n"))).unwrap_err();
+        assert_eq!(ids(&found), expected, "{found}");
+    }
+}
+
+#[test]
 fn a_file_becomes_what_is_published_and_what_is_run() {
     let folder = Folder::new("whole");
     fs::create_dir_all(folder.0.join("sub")).unwrap();

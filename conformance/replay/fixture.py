@@ -24,7 +24,7 @@ SHARED = [
     },
 ]
 
-TOOL_KEYS = {"name", "description", "inputSchema", "outputSchema", "argv", "args_on_stdin", "cwd", "env", "output", "talk", "task"}
+TOOL_KEYS = {"name", "description", "inputSchema", "outputSchema", "argv", "args_on_stdin", "cwd", "env", "output", "talk", "task", "scopes"}
 # Beside `tools` a surface file declares these; a fixture holds them as the surface file has them.
 BESIDE_TOOLS = ("resources", "templates", "prompts", "skills")
 # A result of the tool as MCP content blocks, under the name that the fixture has for it.
@@ -126,6 +126,7 @@ class Fixture:
             "cwd": tool.get("cwd"),
             "talk": tool.get("talk"),
             "task": tool.get("task"),
+            "scopes": tool.get("scopes"),
             "env": tool.get("env"),
             "divergent": tool["name"] in self.divergent,
         }

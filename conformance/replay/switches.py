@@ -1,7 +1,9 @@
 """Hooks on the engine's own switches: what a case's words mean for `twodoor serve`."""
 
+import hashlib
 import json
 import re
+import secrets
 
 from . import server
 
@@ -34,6 +36,33 @@ def _session_idle(play, found):
     option(play, "--session-idle", f"{found[1]}s")
 
 
+def _auth(play, scopes):
+    """Serves callers with tokens: GOOD has every scope, each of `scopes` those that it names."""
+    tokens = {"GOOD": ["use"], **scopes}
+    lines = []
+    for name, scopes in tokens.items():
+        token = secrets.token_urlsafe(32)
+        play.variables[name] = token
+        lines.append({"name": name.lower(), "sha256": hashlib.sha256(token.encode()).hexdigest(), "scopes": scopes})
+    file = play.folder / "auth.json"
+    file.write_text(json.dumps({"authorization_servers": ["https://auth.example.org"], "tokens": lines}))
+    file.chmod(0o600)
+    option(play, "--auth", str(file))
+
+
+def _auth_enabled(play, _):
+    _auth(play, {})
+
+
+def _scope_lacking(play, found):
+    _auth(play, {found[1]: ["other"]})
+    tools = [tool for tool in play.fixture.tools if tool["name"] == found[2]]
+    if not tools:
+        raise CannotDo(f"the fixture has no tool {found[2]}")
+    # A copy: tools are shared between cases.
+    play.fixture.tools[play.fixture.tools.index(tools[0])] = {**tools[0], "scopes": ["use"]}
+
+
 # Asks once, and says what was answered: a tool that talks is run again with the answer.
 ASKS = (
     'printf \'%s\\n\' \'{"ask":"name","message":"Who are you?","schema":'
@@ -48,6 +77,8 @@ def _asks(play, found):
 
 
 CONFIGURED = [
+    (r"auth enabled", _auth_enabled),
+    (r"auth enabled; token (\w+) lacks the scope of (\S+)", _scope_lacking),
     (r"tool (\S+) asks its caller for form input \(elicitation\)", _asks),
     (r"CORS enabled for (\S+)", _cross_origin),
     (r"legacy session idle limit (\d+) s", _session_idle),

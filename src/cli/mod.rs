@@ -15,6 +15,7 @@ mod show;
 mod signals;
 mod state;
 mod talk;
+mod token;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -76,6 +77,7 @@ enum Command {
     Prompt(read::Prompt),
     Digest(digest::Digest),
     Probe(probe::Probe),
+    Token(token::Token),
     Completions(completions::Completions),
 }
 
@@ -97,6 +99,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
         Command::Probe(probe) => probe.run(),
+        Command::Token(token) => token.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),
     }
 }

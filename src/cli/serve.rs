@@ -1,7 +1,7 @@
 //! `twodoor serve`: a surface for every client, over stdio, HTTP or both.
 
 use std::net::{SocketAddr, ToSocketAddrs as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,10 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::watch;
 use twodoor::core::process;
-use twodoor::protocol::{Dispatcher, Limits, Offer};
-use twodoor::surface::Surface;
+use twodoor::protocol::{Dispatcher, Limits, Offer, Principal};
+use twodoor::surface::callers::{CallerToken, Callers};
+use twodoor::surface::{Problems, Surface};
+use twodoor::transport::http::auth::{Auth, KnownToken, KnownTokens};
 use twodoor::transport::http::{LegacyMode, Options};
 use twodoor::transport::{Engine, Hub, ServeError, http, stdio};
 
@@ -28,7 +30,8 @@ use super::{SurfaceFile, exit, show};
     place of the one before, its clients are told which lists differ, and calls in flight end as they began; a bad one is shown \
     here and changes nothing.\n\n\
     Where NAME.lock stands beside NAME.yaml, only tools of its digest are served (twodoor digest --lock writes it).\n\n\
-    Examples:\n  twodoor serve examples/git.yaml\n  twodoor serve examples/git.yaml --http 127.0.0.1:8484\n\n\
+    Examples:\n  twodoor serve examples/git.yaml\n  twodoor serve examples/git.yaml --http 127.0.0.1:8484\n  \
+    twodoor serve examples/git.yaml --http 127.0.0.1:8484 --auth callers.yaml\n\n\
     The HTTP endpoint is /mcp; GET /healthz says whether the server lives."
 )]
 pub(crate) struct Serve {
@@ -55,6 +58,9 @@ pub(crate) struct Serve {
     /// An Origin to accept beyond the listener's own; it gets cross-origin headers (repeatable)
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
+    /// Serve HTTP to callers of this file alone, each with a token of its own; `twodoor token` makes one
+    #[arg(long, value_name = "FILE", requires = "http")]
+    auth: Option<PathBuf>,
     /// Where tasks are kept, if a tool has any; by default $XDG_STATE_HOME/twodoor/ and the surface's name
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -110,6 +116,13 @@ impl Serve {
         if address.is_some() {
             limits.sockets = sockets(limits.sockets);
         }
+        let auth = match self.auth.as_deref().map(read_callers).transpose() {
+            Ok(auth) => auth,
+            Err(problems) => {
+                show::problems_on_stderr(&problems);
+                return exit::surface();
+            }
+        };
         let (engine, reload) = match self.build(offer, limits, logging.voice()) {
             Ok(built) => built,
             Err(code) => return code,
@@ -129,6 +142,7 @@ impl Serve {
             sse: self.sse,
             allow_hosts: self.allow_host,
             allow_origins: self.allow_origin,
+            auth,
         };
         let over_stdio = self.stdio || address.is_none();
         let served = runtime.block_on(serve(engine, reload, address, options, over_stdio));
@@ -137,7 +151,11 @@ impl Serve {
         match served {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                let remedy = "choose another address, or port 0 for a free one";
+                let remedy = match error {
+                    ServeError::Listen { .. } => "choose another address, or port 0 for a free one",
+                    ServeError::Resource { .. } => "correct `resource` in the file of --auth",
+                    ServeError::SharedCache | ServeError::Streams { .. } => "start again",
+                };
                 show::error(&error.to_string(), remedy);
                 exit::listen()
             }
@@ -167,8 +185,8 @@ impl Serve {
     fn build(&self, offer: Offer, limits: Limits, voice: Voice) -> Result<(Engine, Reload), ExitCode> {
         let path = self.surface.path.clone();
         let watching = Watching::begin(&path, !self.no_watch);
-        // Over HTTP callers cannot be told apart, so none may list what another made.
-        let task_list = self.http.is_none();
+        // Over HTTP callers cannot be told apart without tokens, so none may list what another made.
+        let task_list = self.http.is_none() || self.auth.is_some();
         let ready = Ready::read(&path, offer, task_list).map_err(|problems| {
             show::problems_on_stderr(&problems);
             exit::surface()
@@ -177,6 +195,9 @@ impl Serve {
         if getrandom::fill(&mut key).is_err() {
             show::error("the system gives no randomness", "start again once it does: sealed state needs a secret key");
             return Err(exit::listen());
+        }
+        if self.http.is_some() && self.auth.is_none() && ready.catalog.tools().iter().any(|t| !t.scopes.is_empty()) {
+            tracing::warn!("tools have scopes, but without --auth nobody is asked for them");
         }
         let shown = Shown::of(&ready);
         let hub = Hub::new();
@@ -191,6 +212,17 @@ impl Serve {
         let (loaded, json, said) = (ready.loaded, self.json, None);
         Ok((engine, Reload { path, offer, task_list, state, surface, hub, watching, loaded, shown, voice, json, said }))
     }
+}
+
+/// Reads who may call.
+fn read_callers(path: &Path) -> Result<Auth, Problems> {
+    let Callers { resource, authorization_servers, scopes_supported, tokens } = Callers::load(path)?;
+    let tokens = tokens.into_iter().map(|CallerToken { name, sha256, scopes }| {
+        // A prefix of its own, so that no name is that of a caller who was proven otherwise.
+        KnownToken { principal: Principal::named(format!("token:{name}")), sha256, scopes }
+    });
+    let authorize = Arc::new(KnownTokens::new(tokens.collect()));
+    Ok(Auth { authorize, resource, authorization_servers, scopes_supported })
 }
 
 /// Reads an address and insists that only this machine can reach it.

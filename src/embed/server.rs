@@ -142,7 +142,7 @@ impl Server {
         self
     }
 
-    /// How long what is listed and read may be kept, and by whom.
+    /// How long what is listed and read may be kept, and by whom: by one caller alone where callers are authorized.
     #[must_use]
     pub fn cache(mut self, kept: Duration, scope: CacheScope) -> Self {
         self.own.cache = CacheHints { ttl_ms: u64::try_from(kept.as_millis()).unwrap_or(u64::MAX), scope };
@@ -203,7 +203,10 @@ impl Server {
     }
 
     /// Checks all and makes it ready to be served.
-    pub fn ready(self) -> Result<Ready, ServerError> {
+    pub fn ready(mut self) -> Result<Ready, ServerError> {
+        if self.http.auth.is_some() {
+            self.own.cache.scope = CacheScope::Private;
+        }
         let handle = Handle::new(self.own, self.listing)?;
         let mut key = self.key.unwrap_or_default();
         if self.key.is_none() {

@@ -133,6 +133,13 @@ impl Tool {
         self
     }
 
+    /// A scope that a caller over HTTP must have, where callers are authorized; one more each time. Not published.
+    #[must_use]
+    pub fn scope(mut self, scope: impl Into<String>) -> Self {
+        self.parts.scopes.push(scope.into());
+        self
+    }
+
     /// Whether a call may outlive its request as a task. The server needs an engine of tasks for that, given by
     /// [`Server::with_invoke`](super::Server::with_invoke).
     #[must_use]

@@ -22,6 +22,13 @@ impl fmt::Display for Digest {
     }
 }
 
+impl Digest {
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
 impl std::str::FromStr for Digest {
     type Err = NotADigest;
     fn from_str(text: &str) -> Result<Self, NotADigest> {

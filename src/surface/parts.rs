@@ -188,6 +188,7 @@ fn tool_parts(tool: &ToolEntry<'_>) -> ToolParts {
     parts.divergent = tool.divergent;
     parts.deadline = tool.backend.timeout;
     parts.task = tool.task;
+    parts.scopes = tool.scopes.iter().map(|scope| scope.value.clone()).collect();
     parts
 }
 

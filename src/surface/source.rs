@@ -131,6 +131,11 @@ pub(crate) struct Opened {
 
 /// Reads a surface file; what is wrong with it stands in the findings, which hold the text.
 pub(crate) fn open(path: &Path) -> Result<Opened, Findings> {
+    open_as(path, "name a surface file; `twodoor call` takes it as `--surface FILE`")
+}
+
+/// The same of another file that is as much the operator's; `remedy` says what to do if there is none.
+pub(crate) fn open_as(path: &Path, remedy: &str) -> Result<Opened, Findings> {
     let refuse = |rule: &Rule, message: String, remedy: &str| {
         let mut findings = Findings::new(Source::new(path.to_owned(), String::new()));
         findings.report(rule, Span::START, message, remedy);
@@ -141,9 +146,9 @@ pub(crate) fn open(path: &Path) -> Result<Opened, Findings> {
             let bare = path.parent().is_none_or(|folder| folder.as_os_str().is_empty());
             let place = if bare { " here" } else { "" };
             let message = format!("there is no {}{place}", path.display());
-            return refuse(&UNREADABLE, message, "name a surface file; `twodoor call` takes it as `--surface FILE`");
+            return refuse(&UNREADABLE, message, remedy);
         }
-        refuse(&UNREADABLE, format!("it cannot be read: {error}"), "name a surface file that you can read")
+        refuse(&UNREADABLE, format!("it cannot be read: {error}"), "name a file that you can read")
     };
     // Asked by name first: opening a FIFO or a device would block or have an effect.
     let named = fs::metadata(path).map_err(unreadable)?;

@@ -70,6 +70,15 @@ pub enum ServeError {
         #[source]
         source: std::io::Error,
     },
+    /// Callers are to be authorized for what is no resource.
+    #[error("{uri:?} is no resource: it must be an http or https URI with a host, without query and fragment")]
+    Resource {
+        /// As written.
+        uri: String,
+    },
+    /// Callers are authorized, and caches are told to keep for all what one of them sees.
+    #[error("callers are authorized, but lists may be cached for everyone: let the cache scope be private")]
+    SharedCache,
     /// The standard streams cannot be used.
     #[error("cannot use the standard streams: {source}")]
     Streams {

@@ -34,7 +34,7 @@ pub(crate) enum Report {
 
 /// Carries out `act`: tells `notices` at once, holds if `hold` until released or gone, tells `later` notices, then
 /// answers its `text`, or `size` bytes. Panics if `panic`. Says that the answer takes a while if `detach`, before it
-/// holds. Asks its client if `ask`, and answers with the answer; it begins again for that.
+/// holds. Asks its client if `ask`, keeping its text in a sealed state if `keep`, and answers with the answer; it begins again for that.
 pub(crate) struct Backend {
     reports: Mutex<Sender<Report>>,
     gates: Mutex<HashMap<String, Arc<Semaphore>>>,
@@ -85,7 +85,8 @@ impl Invoke for Backend {
                 caller.notify(progress(count("notices") + n));
             }
             if arguments["ask"].as_bool().unwrap_or_default() {
-                let Some((_, answer)) = invocation.answers.first() else { return question(&text) };
+                let keeps = arguments["keep"].as_bool().unwrap_or_default();
+                let Some((_, answer)) = invocation.answers.first() else { return question(&text, keeps) };
                 return Outcome::Complete(Content::text(answer.as_str()));
             }
             let size = usize::try_from(count("size")).unwrap();
@@ -94,10 +95,10 @@ impl Invoke for Backend {
     }
 }
 
-fn question(text: &str) -> Outcome {
+fn question(text: &str, keeps: bool) -> Outcome {
     let params = json!({ "message": text, "requestedSchema": { "type": "object", "properties": {} } });
     let request = InputRequest { key: "answer".to_owned(), kind: InputKind::ElicitForm, params };
-    Outcome::InputRequired(Ask { requests: vec![request], state: None })
+    Outcome::InputRequired(Ask { requests: vec![request], state: keeps.then(|| json!(text)) })
 }
 
 fn progress(n: u64) -> Notice {
@@ -132,7 +133,8 @@ fn schema(value: &Value) -> Json {
     Json::from(value)
 }
 
-/// An engine that serves `act` and `mirrored`, whose arguments `region` and `count` are mirrored in headers.
+/// An engine that serves `act` and `mirrored`, whose arguments `region` and `count` are mirrored in headers and
+/// which takes two scopes where callers are authorized.
 pub(crate) fn engine(limits: Limits, offer: Offer) -> (Engine, Arc<Backend>, Reports) {
     // What does not end by itself when it is stopped is a hang here, which patience ends.
     let limits = Limits { stop: 10 * PATIENCE, ..limits };
@@ -146,6 +148,7 @@ pub(crate) fn engine(limits: Limits, offer: Offer) -> (Engine, Arc<Backend>, Rep
             "count": { "type": "integer", "x-mcp-header": "Count" },
         },
     }));
+    mirrored.scopes = ["use", "write"].map(str::to_owned).to_vec();
     let mut hasty = ToolParts::new("hasty");
     hasty.input_schema = schema(&json!({ "type": "object" }));
     hasty.deadline = Some(Duration::from_millis(50));

@@ -15,6 +15,7 @@
 mod common;
 
 mod asks;
+mod auth;
 mod bytes;
 mod guard;
 mod limits;

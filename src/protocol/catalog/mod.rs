@@ -25,7 +25,7 @@ pub use self::parts::{
 };
 use self::skills::Skills;
 pub use self::skills::{SKILL_FILE, SkillFile, SkillParts};
-pub use self::tool::{Tool, ToolName};
+pub use self::tool::{Tool, ToolName, is_scope};
 use super::content::ResourceContents;
 use super::digest::Digest;
 use super::json::Json;
@@ -94,6 +94,7 @@ pub struct Catalog {
     page: usize,
     logging: bool,
     task_list: bool,
+    cache: CacheScope,
     encoded: Encoded,
     behind: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -136,6 +137,7 @@ impl Catalog {
             page: parts.page.max(1),
             logging: parts.logging,
             task_list: parts.task_list,
+            cache: parts.cache.scope,
             encoded,
             behind: None,
         })
@@ -303,6 +305,11 @@ impl Catalog {
     /// The same as a value, for a result that is put together as one.
     pub(super) fn identity_value(&self) -> Value {
         serde_json::from_slice(self.identity_meta()).unwrap_or_default()
+    }
+
+    /// Who is told to keep what is listed.
+    pub fn cache_scope(&self) -> CacheScope {
+        self.cache
     }
 
     /// The end of a result that may be cached, from `ttlMs` on, for a revision that has such hints.

@@ -110,6 +110,8 @@ pub struct ToolParts {
     pub deadline: Option<Duration>,
     /// Whether a call may become a task.
     pub task: TaskSupport,
+    /// The scopes that a caller over HTTP must have, all of them, where callers are authorized at all. Not published.
+    pub scopes: Vec<String>,
 }
 
 impl ToolParts {
@@ -131,6 +133,7 @@ impl ToolParts {
             divergent: false,
             deadline: None,
             task: TaskSupport::default(),
+            scopes: Vec::new(),
         }
     }
 }

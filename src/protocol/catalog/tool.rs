@@ -53,6 +53,8 @@ pub struct Tool {
     pub deadline: Option<Duration>,
     /// Whether a call may become a task.
     pub task: TaskSupport,
+    /// The scopes that a caller must have, where callers are authorized.
+    pub scopes: Vec<String>,
     /// Digest of the definition as the modern era receives it.
     pub digest: Digest,
 }
@@ -69,6 +71,11 @@ impl Tool {
         let first = violations.first()?;
         Some(format!("the structured content does not fit the outputSchema at {:?}", first.pointer))
     }
+}
+
+/// Whether a text can be a scope: visible ASCII without `"` and `\` (RFC 6749 3.3).
+pub fn is_scope(text: &str) -> bool {
+    (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic() && b != b'"' && b != b'\\')
 }
 
 pub(super) fn build(index: usize, parts: &ToolParts, problems: &mut Vec<CatalogError>) -> Option<Tool> {
@@ -91,6 +98,10 @@ pub(super) fn build(index: usize, parts: &ToolParts, problems: &mut Vec<CatalogE
         }
         HeaderPlan::default()
     });
+    for (index, scope) in parts.scopes.iter().enumerate().filter(|(_, scope)| !is_scope(scope)) {
+        let remedy = "use 1 to 128 visible ASCII characters, without quotes, backslashes and spaces";
+        report(format!("/scopes/{index}"), "scope", format!("{scope:?} is not a scope"), remedy);
+    }
     if !parts.divergent {
         for (pointer, problem) in divergences(parts) {
             report(
@@ -124,6 +135,7 @@ pub(super) fn build(index: usize, parts: &ToolParts, problems: &mut Vec<CatalogE
         headers,
         deadline: parts.deadline,
         task: parts.task,
+        scopes: parts.scopes.clone(),
         digest: digest::of(&definition),
     })
 }

@@ -26,6 +26,7 @@ const KEYS: &[&str] = &[
     "open_world",
     "divergent",
     "task",
+    "scopes",
     "stdin",
     "talk",
 ];
@@ -43,6 +44,7 @@ pub(crate) struct ToolEntry<'t> {
     pub(crate) open_world: Option<At<bool>>,
     pub(crate) divergent: bool,
     pub(crate) task: TaskSupport,
+    pub(crate) scopes: Vec<At<String>>,
     pub(crate) backend: BackendEntry<'t>,
 }
 
@@ -53,6 +55,7 @@ impl ToolEntry<'_> {
         let field = match steps.next() {
             Some("inputSchema") => return self.backend.input.locate(self.name.span, steps),
             Some("_meta") => "meta",
+            Some("scopes") => "scopes",
             Some(field @ ("title" | "description" | "outputSchema" | "icons")) => field,
             _ => return self.name.span,
         };
@@ -80,6 +83,7 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
         open_world: fields.flag("open_world", findings),
         divergent: fields.flag("divergent", findings).is_some_and(|flag| flag.value),
         task: task(&fields, findings),
+        scopes: fields.texts("scopes", findings),
         backend: BackendEntry::of_command(&entry.key, input, &fields, findings),
     })
 }

@@ -65,7 +65,7 @@ mod version;
 use super::file::SurfaceFile;
 use super::problem::{Findings, Rule};
 use super::resolve::Resolved;
-use super::{lock, source, tree};
+use super::{callers, lock, source, tree};
 
 /// The checks over a whole file.
 const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
@@ -188,6 +188,10 @@ pub fn rules() -> Vec<Rule> {
         lock::VERSION,
         lock::DIGEST,
         lock::DIFFERS,
+        callers::NAME,
+        callers::HASH,
+        callers::SCOPE,
+        callers::URI,
     ]
 }
 

@@ -1,7 +1,7 @@
 //! The one guard of every HTTP request, pure, before any byte of a body is read.
 //!
-//! Promises: Host and Origin are always checked, and first; then path, verb, media types and the
-//! declared size. Nothing here knows an era (2026-07-28 transports/streamable-http, Security;
+//! Promises: Host and Origin are always checked, and first; then path and verb; then, where callers are
+//! authorized, their token; then media types and the declared size. Nothing here knows an era (2026-07-28 transports/streamable-http, Security;
 //! CVE-2026-42559 and its kind are what happens where this is optional).
 
 use std::net::{IpAddr, SocketAddr};
@@ -21,6 +21,9 @@ pub const SSE_MESSAGES: &str = "/sse/message";
 /// The path that says whether the server lives.
 pub const HEALTH: &str = "/healthz";
 
+/// The verbs of the document that says how to be authorized.
+pub const METADATA_VERBS: &str = "GET, HEAD, OPTIONS";
+
 /// Whom a listener answers.
 #[derive(Debug, Clone)]
 pub struct Allowed {
@@ -32,6 +35,8 @@ pub struct Allowed {
     verbs: &'static str,
     /// Whether HTTP+SSE is served.
     sse: bool,
+    /// Paths of the document that says how to be authorized.
+    metadata: Vec<String>,
 }
 
 impl Allowed {
@@ -50,13 +55,20 @@ impl Allowed {
             allowed.extend(own);
         }
         allowed.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
-        Self { hosts: allowed, origins: origins.iter().map(|o| o.to_ascii_lowercase()).collect(), verbs, sse: false }
+        let origins = origins.iter().map(|o| o.to_ascii_lowercase()).collect();
+        Self { hosts: allowed, origins, verbs, sse: false, metadata: Vec::new() }
     }
 
     /// The same, with the two paths of HTTP+SSE if `sse` is set.
     #[must_use]
     pub fn with_sse(self, sse: bool) -> Self {
         Self { sse, ..self }
+    }
+
+    /// The same, with these paths of the document that says how to be authorized.
+    #[must_use]
+    pub fn with_metadata(self, metadata: Vec<String>) -> Self {
+        Self { metadata, ..self }
     }
 
     /// The verbs of the endpoint.
@@ -79,8 +91,23 @@ impl Allowed {
 /// A request that may be served.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Passed {
+    /// What only those may ask who are authorized, where anybody must be.
+    Entrance(Entrance),
+    /// A browser asks whether a named origin may send; these verbs it may.
+    Preflight(&'static str),
+    /// How to be authorized, which anybody may ask.
+    Metadata,
+    /// A browser asks whether any origin may ask that.
+    MetadataPreflight,
+    /// Whether the server lives.
+    Health,
+}
+
+/// A way to the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entrance {
     /// A message for the endpoint.
-    Post(Accepted),
+    Post,
     /// A stream of the endpoint's session.
     Get,
     /// The end of the endpoint's session.
@@ -89,10 +116,6 @@ pub enum Passed {
     SseStream,
     /// A message of HTTP+SSE.
     SseMessage,
-    /// A browser asks whether a named origin may send; these verbs it may.
-    Preflight(&'static str),
-    /// Whether the server lives.
-    Health,
 }
 
 /// Why a request is not served.
@@ -110,9 +133,17 @@ fn refuse<T>(status: StatusCode, problem: &'static str) -> Result<T, Refusal> {
     Err(Refusal { status, problem, allow: None })
 }
 
-/// Judges a request by its head. `message` is the longest body, in bytes.
-pub fn judge(parts: &Parts, allowed: &Allowed, message: usize) -> Result<Passed, Refusal> {
+/// Judges a request by its head, as far as that says where it leads.
+pub fn judge(parts: &Parts, allowed: &Allowed) -> Result<Passed, Refusal> {
     check_host(parts, allowed)?;
+    if allowed.metadata.iter().any(|path| path == parts.uri.path()) {
+        // The same for everyone, so a page of any origin may read it (RFC 9728 3.1).
+        return match parts.method {
+            Method::GET | Method::HEAD => Ok(Passed::Metadata),
+            Method::OPTIONS => Ok(Passed::MetadataPreflight),
+            _ => Err(wrong_verb(METADATA_VERBS)),
+        };
+    }
     let named = check_origin(&parts.headers, allowed)?;
     check_site(&parts.headers)?;
     let verbs = match parts.uri.path() {
@@ -131,18 +162,16 @@ pub fn judge(parts: &Parts, allowed: &Allowed, message: usize) -> Result<Passed,
         return refuse(StatusCode::BAD_REQUEST, "the protocol is not upgraded here");
     }
     let is_served = verbs.split(", ").any(|verb| verb == parts.method.as_str());
-    match (parts.uri.path(), &parts.method) {
-        (_, &Method::OPTIONS) if named => Ok(Passed::Preflight(verbs)),
-        _ if !is_served => Err(wrong_verb(verbs)),
-        (SSE, _) => Ok(Passed::SseStream),
-        (SSE_MESSAGES, _) => {
-            check_media(&parts.headers)?;
-            check_size(&parts.headers, message).map(|()| Passed::SseMessage)
-        }
-        (_, &Method::POST) => judge_post(&parts.headers, message).map(Passed::Post),
-        (_, &Method::DELETE) => Ok(Passed::Delete),
-        _ => Ok(Passed::Get),
-    }
+    let entrance = match (parts.uri.path(), &parts.method) {
+        (_, &Method::OPTIONS) if named => return Ok(Passed::Preflight(verbs)),
+        _ if !is_served => return Err(wrong_verb(verbs)),
+        (SSE, _) => Entrance::SseStream,
+        (SSE_MESSAGES, _) => Entrance::SseMessage,
+        (_, &Method::POST) => Entrance::Post,
+        (_, &Method::DELETE) => Entrance::Delete,
+        _ => Entrance::Get,
+    };
+    Ok(Passed::Entrance(entrance))
 }
 
 /// The refusal of a verb that the endpoint does not serve.
@@ -203,13 +232,20 @@ fn check_site(headers: &HeaderMap) -> Result<(), Refusal> {
     refuse(StatusCode::FORBIDDEN, "this is asked by a page of another site")
 }
 
-fn judge_post(headers: &HeaderMap, message: usize) -> Result<Accepted, Refusal> {
+/// Judges what the head says of a message for the endpoint. `message` is the longest body, in bytes.
+pub fn judge_post(headers: &HeaderMap, message: usize) -> Result<Accepted, Refusal> {
     check_media(headers)?;
     let accepted = media::accepted(headers.get_all(header::ACCEPT).iter().map(|v| v.as_bytes()));
     if !accepted.json && !accepted.events {
         return refuse(StatusCode::NOT_ACCEPTABLE, "Accept must allow application/json or text/event-stream");
     }
     check_size(headers, message).map(|()| accepted)
+}
+
+/// The same of a message of HTTP+SSE, whose answer goes elsewhere.
+pub fn judge_sse_message(headers: &HeaderMap, message: usize) -> Result<(), Refusal> {
+    check_media(headers)?;
+    check_size(headers, message)
 }
 
 fn check_media(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -252,223 +288,4 @@ pub fn cross_origin<'h>(headers: &'h HeaderMap, allowed: &Allowed) -> Option<&'h
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const VERBS: &str = "GET, POST, DELETE";
-
-    fn allowed() -> Allowed {
-        let address = SocketAddr::from(([127, 0, 0, 1], 7000));
-        Allowed::on_loopback(address, &["mcp.example:443".to_owned()], &["http://localhost:6274".to_owned()], VERBS)
-    }
-
-    fn head(method: &str, target: &str, headers: &[(&str, &str)]) -> Parts {
-        let mut request = hyper::Request::builder().method(method).uri(target);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        request.body(()).unwrap().into_parts().0
-    }
-
-    fn status(method: &str, target: &str, headers: &[(&str, &str)]) -> u16 {
-        judge(&head(method, target, headers), &allowed(), 1000).map_or_else(|refusal| refusal.status.as_u16(), |_| 200)
-    }
-
-    fn post(extra: &[(&str, &str)]) -> u16 {
-        let mut headers = vec![("host", "localhost:7000"), ("content-type", "application/json")];
-        headers.retain(|(name, _)| !extra.iter().any(|(n, _)| n == name));
-        headers.extend(extra.iter().filter(|(_, v)| *v != "-").copied());
-        status("POST", "/mcp", &headers)
-    }
-
-    #[test]
-    fn only_our_own_hosts_are_served() {
-        for host in ["localhost:7000", "LOCALHOST:7000", "127.0.0.1:7000", "[::1]:7000", "mcp.example:443"] {
-            assert_eq!(post(&[("host", host)]), 200, "{host}");
-        }
-        for host in [
-            "evil.example",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example",
-            "127.0.0.1@evil",
-            "localhost:80@evil",
-            "0.0.0.0:7000",
-            "[::]:7000",
-            "127.1:7000",
-            "2130706433:7000",
-            "0x7f.1:7000",
-            "127.0.0.2:7000",
-            "localhost.:7000",
-            "localhost:7001",
-            "localhost",
-            "localhost:07000",
-        ] {
-            assert_eq!(post(&[("host", host)]), 403, "{host}");
-        }
-        let long = "x".repeat(10_000);
-        for host in ["", "local host:7000", "localhost:7000, evil", long.as_str(), "-"] {
-            assert_eq!(post(&[("host", host)]), 400, "{host:.30}");
-        }
-        assert_eq!(status("POST", "/mcp", &[("host", "localhost:7000"), ("host", "localhost:7000")]), 400);
-        assert_eq!(status("GET", "http://evil.example/mcp", &[("host", "localhost:7000")]), 400);
-        assert_eq!(status("GET", "http://localhost:7000/mcp", &[("host", "localhost:7000")]), 200);
-    }
-
-    #[test]
-    fn a_listener_answers_at_the_address_that_it_is_bound_to() {
-        for (bound, host, expected) in [
-            ("127.0.0.2:7000", "127.0.0.2:7000", true),
-            ("127.0.0.2:7000", "localhost:7000", true),
-            ("127.0.0.2:7000", "127.0.0.3:7000", false),
-            ("127.0.0.2:7000", "127.0.0.2", false),
-            ("127.0.0.2:80", "127.0.0.2", true),
-            ("127.0.0.2:80", "localhost", true),
-            ("[::1]:7000", "[::1]:7000", true),
-            ("0.0.0.0:7000", "0.0.0.0:7000", false),
-            ("[::]:7000", "[::]:7000", false),
-        ] {
-            let allowed = Allowed::on_loopback(bound.parse().unwrap(), &[], &[], VERBS);
-            let judged = judge(&head("GET", "/healthz", &[("host", host)]), &allowed, 1000);
-            assert_eq!(judged.is_ok(), expected, "{host} at {bound}");
-        }
-    }
-
-    #[test]
-    fn a_forwarded_host_changes_nothing() {
-        for name in ["x-forwarded-host", "forwarded", "x-original-url"] {
-            assert_eq!(post(&[(name, "localhost:7000"), ("host", "evil.example")]), 403);
-            assert_eq!(post(&[(name, "evil.example")]), 200);
-        }
-    }
-
-    #[test]
-    fn an_origin_that_is_present_must_be_ours_or_named() {
-        for origin in
-            ["http://localhost:7000", "HTTP://LocalHost:7000", "http://[::1]:7000", "http://localhost:6274", "-"]
-        {
-            assert_eq!(post(&[("origin", origin)]), 200, "{origin}");
-        }
-        for origin in [
-            "http://evil.example",
-            "null",
-            "",
-            "file://",
-            "chrome-extension://x",
-            "http://localhost:7001",
-            "https://localhost:7000",
-            "http://localhost:7000.evil",
-            "http://localhost:7000/",
-            "http://localhost:7000/x",
-            "http://a@localhost:7000",
-            "http://localhost",
-        ] {
-            assert_eq!(post(&[("origin", origin)]), 403, "{origin}");
-        }
-        assert_eq!(post(&[("origin", "http://localhost:7000"), ("origin", "http://evil.example")]), 403);
-        assert_eq!(post(&[("origin", "http://localhost:7000"), ("host", "evil.example")]), 403);
-    }
-
-    #[test]
-    fn a_page_of_another_site_is_refused_unless_its_origin_is_accepted() {
-        let from = |site: &str, extra: &[(&str, &str)]| {
-            let headers = [&[("host", "localhost:7000"), ("sec-fetch-site", site)], extra].concat();
-            status("GET", "/healthz", &headers)
-        };
-        assert_eq!((from("same-origin", &[]), from("none", &[])), (200, 200));
-        for site in ["cross-site", "same-site", "", "none, cross-site"] {
-            assert_eq!(from(site, &[]), 403, "{site}");
-            assert_eq!(from(site, &[("origin", "http://localhost:6274")]), 200, "{site}");
-        }
-    }
-
-    #[test]
-    fn the_paths_of_the_older_transport_are_there_only_where_it_is_served() {
-        let host = ("host", "localhost:7000");
-        let json = ("content-type", "application/json");
-        let foreign = ("origin", "http://evil.example");
-        let table = [
-            ("GET", "/sse", &[host][..], 200),
-            ("GET", "/sse?x", &[host], 200),
-            ("GET", "/sse/", &[host], 404),
-            ("POST", "/sse", &[host, json], 405),
-            ("GET", "/sse/message", &[host], 405),
-            ("DELETE", "/sse/message", &[host], 405),
-            ("POST", "/sse/message?session=x", &[host, json, ("accept", "text/html")], 200),
-            ("POST", "/sse/message", &[host, ("content-type", "text/plain")], 415),
-            ("POST", "/sse/message", &[host, json, ("content-length", "1001")], 413),
-            ("POST", "/sse/message", &[host, json, foreign], 403),
-            ("GET", "/sse", &[host, foreign], 403),
-            ("GET", "/sse", &[("host", "evil.example")], 403),
-        ];
-        for (method, target, headers, expected) in table {
-            let judged = judge(&head(method, target, headers), &allowed().with_sse(true), 1000);
-            assert_eq!(judged.map_or_else(|r| r.status.as_u16(), |_| 200), expected, "{method} {target} {headers:?}");
-        }
-        assert_eq!(status("GET", "/sse", &[host]), 404);
-        assert_eq!(status("POST", "/sse/message?session=x", &[host, json]), 404);
-        let preflight = [host, ("origin", "http://localhost:6274")];
-        let judged = judge(&head("OPTIONS", "/sse", &preflight), &allowed().with_sse(true), 1000);
-        assert_eq!(judged, Ok(Passed::Preflight("GET")));
-    }
-
-    #[test]
-    fn the_guard_comes_before_path_and_verb() {
-        for (method, target) in
-            [("GET", "/healthz"), ("GET", "/"), ("PUT", "/mcp"), ("DELETE", "/mcp"), ("GET", "/mcp")]
-        {
-            assert_eq!(status(method, target, &[("host", "evil.example")]), 403);
-            assert_eq!(status(method, target, &[("host", "localhost:7000"), ("origin", "null")]), 403);
-        }
-    }
-
-    #[test]
-    fn paths_are_exact_and_queries_are_ignored() {
-        let at = |target: &str| status("GET", target, &[("host", "localhost:7000")]);
-        assert_eq!((at("/mcp"), at("/mcp?x=1"), at("/healthz")), (200, 200, 200));
-        for target in ["/", "/mcp/", "/mcp/..", "//mcp", "/MCP", "/mcp%2f", "/health", "/metrics"] {
-            assert_eq!(at(target), 404, "{target}");
-        }
-    }
-
-    #[test]
-    fn other_verbs_are_refused_with_what_is_allowed() {
-        for verb in ["PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "CONNECT", "BREW"] {
-            let refusal = judge(&head(verb, "/mcp", &[("host", "localhost:7000")]), &allowed(), 1000).unwrap_err();
-            assert_eq!((refusal.status.as_u16(), refusal.allow), (405, Some(VERBS)), "{verb}");
-        }
-        let preflight = [("host", "localhost:7000"), ("origin", "http://localhost:6274")];
-        assert_eq!(judge(&head("OPTIONS", "/mcp", &preflight), &allowed(), 1000), Ok(Passed::Preflight(VERBS)));
-        let own = [("host", "localhost:7000"), ("origin", "http://localhost:7000")];
-        assert_eq!(status("OPTIONS", "/mcp", &own), 405);
-    }
-
-    #[test]
-    fn a_post_needs_json_an_acceptable_answer_and_a_size_within_the_limit() {
-        for bad in [
-            "-",
-            "text/plain",
-            "application/x-www-form-urlencoded",
-            "multipart/form-data",
-            "application/jsonp",
-            "application/json-evil",
-            "application/json, text/plain",
-            "application/json; charset=utf-16",
-        ] {
-            assert_eq!(post(&[("content-type", bad)]), 415, "{bad}");
-        }
-        for good in [
-            "application/json; charset=utf-8",
-            "Application/JSON",
-            "application/json;charset=\"UTF-8\"",
-            "application/json; x=y",
-        ] {
-            assert_eq!(post(&[("content-type", good)]), 200, "{good}");
-        }
-        assert_eq!(post(&[("content-encoding", "gzip")]), 415);
-        assert_eq!(post(&[("accept", "text/html")]), 406);
-        assert_eq!(post(&[("expect", "200-maybe")]), 417);
-        for (length, expected) in [("999", 200), ("1000", 200), ("1001", 413), ("10737418240", 413)] {
-            assert_eq!(post(&[("content-length", length)]), expected, "{length}");
-        }
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 //! Promises: the guard judges every request before its body is read; nothing is keyed on a TCP
 //! connection; a stop ends streams, lets answers in flight go out for the drain time, and returns.
 
+pub mod auth;
 mod body;
 pub mod guard;
 mod head;
@@ -35,15 +36,16 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
+use self::auth::{Asker, Auth, Authority};
 use self::body::{Answering, Budget, Events, Payload};
-use self::guard::{Allowed, Passed, Refusal};
+use self::guard::{Allowed, Entrance, Passed, Refusal};
 use self::post::{Bodiless, Sid};
 use self::replay::Room;
 use self::session::{Places, Sessions};
 use self::socket::{Serving, Socket, Turn};
 use self::sse::Lanes;
 use super::{Engine, ServeError};
-use crate::protocol::{Offer, Principal};
+use crate::protocol::{CacheScope, Offer};
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -77,6 +79,8 @@ pub struct Options {
     pub allow_hosts: Vec<String>,
     /// Values of `Origin` beyond the listener's own, exact; only these get cross-origin headers.
     pub allow_origins: Vec<String>,
+    /// How callers are authorized; where nothing says so, whoever reaches the listener may ask.
+    pub auth: Option<Auth>,
 }
 
 /// Listens on an address.
@@ -98,6 +102,8 @@ struct Server {
     engine: Engine,
     options: Options,
     allowed: Allowed,
+    /// Who authorizes callers, if anybody does.
+    authority: Option<Arc<Authority>>,
     sessions: Sessions,
     /// The streams of HTTP+SSE.
     lanes: Arc<Lanes>,
@@ -125,6 +131,14 @@ impl Server {
         self.lanes.end_all();
     }
 
+    /// Finds out who asks.
+    async fn asker(&self, parts: &Parts) -> Result<Asker, Box<Response<Payload>>> {
+        match &self.authority {
+            Some(authority) => authority.asker(parts).await,
+            None => Ok(Asker::anyone()),
+        }
+    }
+
     fn offer(&self) -> Offer {
         self.engine.dispatcher.catalog().offer()
     }
@@ -140,11 +154,19 @@ pub async fn serve(
     let unset = SocketAddr::from(([0, 0, 0, 0], 0));
     let address = listener.local_addr().map_err(|source| ServeError::Listen { address: unset, source })?;
     let limits = engine.limits().clone();
-    let offer = engine.dispatcher.catalog().offer();
+    let catalog = engine.dispatcher.catalog();
+    let offer = catalog.offer();
     let verbs = Server::verbs(offer, options.legacy);
+    let authority = options.auth.as_ref().map(|auth| Authority::new(auth, address)).transpose()?.map(Arc::new);
+    if authority.is_some() && catalog.cache_scope() == CacheScope::Public {
+        return Err(ServeError::SharedCache);
+    }
+    drop(catalog);
     let server = Arc::new(Server {
         allowed: Allowed::on_loopback(address, &options.allow_hosts, &options.allow_origins, verbs)
-            .with_sse(options.sse && offer == Offer::Both),
+            .with_sse(options.sse && offer == Offer::Both)
+            .with_metadata(authority.as_ref().map(|authority| authority.paths()).unwrap_or_default()),
+        authority,
         sessions: Sessions::new(limits.session_idle),
         lanes: Arc::default(),
         places: Places::new(limits.sessions),
@@ -241,27 +263,19 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serv
         return close(response::refused(&guard::ambiguous()), serving);
     }
     let closing = !body.is_end_stream() || parts.method == Method::POST || parts.method == Method::CONNECT;
-    let refused = |refusal: &Refusal| match response::refused(refusal) {
-        response if closing => close(response, serving),
-        response => response,
-    };
-    let mut response = match guard::judge(&parts, &server.allowed, server.engine.limits.message) {
-        Err(refusal) => refused(&refusal),
+    let unread = |response| if closing { close(response, serving) } else { response };
+    let mut response = match guard::judge(&parts, &server.allowed) {
+        Err(refusal) => unread(response::refused(&refusal)),
         Ok(Passed::Health) => response::json(StatusCode::OK, "\"ok\"".into()),
         Ok(Passed::Preflight(verbs)) => preflight(verbs, &parts),
-        Ok(Passed::Get) => get(server, &parts, serving),
-        Ok(Passed::Delete) => delete(server, &parts),
-        Ok(Passed::SseStream) => sse::open(server, &parts, serving),
-        Ok(Passed::SseMessage) => match sse::find(server, &parts) {
-            Err(refused) => close(*refused, serving),
-            Ok(lane) => match body::read(body, &server.engine.limits, &server.budget).await {
-                Ok(body) => sse::deliver(server, &lane, &body),
-                Err(refusal) => refused(&refusal),
-            },
+        Ok(Passed::MetadataPreflight) => auth::metadata_preflight(),
+        Ok(Passed::Metadata) => match &server.authority {
+            Some(authority) => authority.metadata(),
+            None => response::empty(StatusCode::NOT_FOUND),
         },
-        Ok(Passed::Post(accepted)) => match body::read(body, &server.engine.limits, &server.budget).await {
-            Ok(body) => post::serve(server, &parts, accepted, body, serving.peer()).await,
-            Err(refusal) => refused(&refusal),
+        Ok(Passed::Entrance(entrance)) => match server.asker(&parts).await {
+            Err(refused) => unread(*refused),
+            Ok(asker) => enter(server, entrance, &parts, body, asker, serving).await.unwrap_or_else(unread),
         },
     };
     if serving.is_last() {
@@ -279,6 +293,35 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serv
         );
     }
     response
+}
+
+/// Serves somebody who is authorized; or gives the refusal of what was not read.
+async fn enter(
+    server: &Arc<Server>,
+    entrance: Entrance,
+    parts: &Parts,
+    body: Incoming,
+    asker: Asker,
+    serving: &Serving,
+) -> Result<Response<Payload>, Response<Payload>> {
+    let limits = &server.engine.limits;
+    let refused = |refusal: Refusal| response::refused(&refusal);
+    Ok(match entrance {
+        Entrance::Get => get(server, parts, &asker, serving),
+        Entrance::Delete => delete(server, parts, &asker),
+        Entrance::SseStream => sse::open(server, parts, &asker, serving),
+        Entrance::SseMessage => {
+            guard::judge_sse_message(&parts.headers, limits.message).map_err(refused)?;
+            let lane = sse::find(server, parts, &asker).map_err(|refused| *refused)?;
+            let body = body::read(body, limits, &server.budget).await.map_err(refused)?;
+            sse::deliver(server, &lane, &asker, &body)
+        }
+        Entrance::Post => {
+            let accepted = guard::judge_post(&parts.headers, limits.message).map_err(refused)?;
+            let body = body::read(body, limits, &server.budget).await.map_err(refused)?;
+            post::serve(server, parts, accepted, body, asker, serving.peer()).await
+        }
+    })
 }
 
 /// A refused request's body is not read, so nothing after it on the connection can be trusted to be a request.
@@ -307,6 +350,7 @@ fn preflight(verbs: &'static str, parts: &Parts) -> Response<Payload> {
 fn live(
     server: &Server,
     parts: &Parts,
+    asker: &Asker,
     without: StatusCode,
 ) -> Result<(session::SessionId, Arc<session::LegacySession>), Box<Response<Payload>>> {
     match post::era_without_body(&parts.headers, server.offer()) {
@@ -321,15 +365,15 @@ fn live(
     match Sid::read(&parts.headers) {
         Sid::Absent => refuse(without, "this needs the Mcp-Session-Id of a live session"),
         Sid::Malformed => refuse(StatusCode::BAD_REQUEST, post::MALFORMED_SID),
-        Sid::Given(id) => match server.sessions.get(&Principal::LOCAL, &id) {
+        Sid::Given(id) => match server.sessions.get(&asker.principal, &id) {
             Some(session) => Ok((id, session)),
             None => refuse(StatusCode::NOT_FOUND, post::UNKNOWN_SESSION),
         },
     }
 }
 
-fn get(server: &Server, parts: &Parts, serving: &Serving) -> Response<Payload> {
-    let (_, session) = match live(server, parts, StatusCode::METHOD_NOT_ALLOWED) {
+fn get(server: &Server, parts: &Parts, asker: &Asker, serving: &Serving) -> Response<Payload> {
+    let (_, session) = match live(server, parts, asker, StatusCode::METHOD_NOT_ALLOWED) {
         Ok(live) => live,
         Err(refused) => return *refused,
     };
@@ -356,11 +400,11 @@ fn get(server: &Server, parts: &Parts, serving: &Serving) -> Response<Payload> {
 const UNKNOWN_EVENT: &str =
     "no stream of this session can be resumed after this event: open another by GET without Last-Event-ID";
 
-fn delete(server: &Server, parts: &Parts) -> Response<Payload> {
-    match live(server, parts, StatusCode::BAD_REQUEST) {
+fn delete(server: &Server, parts: &Parts, asker: &Asker) -> Response<Payload> {
+    match live(server, parts, asker, StatusCode::BAD_REQUEST) {
         Err(refused) => *refused,
         Ok((id, _)) => {
-            server.sessions.remove(&Principal::LOCAL, &id);
+            server.sessions.remove(&asker.principal, &id);
             response::empty(StatusCode::NO_CONTENT)
         }
     }

@@ -11,6 +11,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Response, StatusCode};
 
 use super::super::driver::{Answer, Driver};
+use super::auth::Asker;
 use super::body::{Events, Held, Payload, Rest};
 use super::media::Accepted;
 use super::outbox::{Next, Outbox};
@@ -27,8 +28,8 @@ use crate::protocol::headers::{self, Said};
 use crate::protocol::json::shortened;
 use crate::protocol::limits::ECHOED_CHARACTERS;
 use crate::protocol::{
-    Arrival, Connection, Decoded, Era, Fault, Malformed, Message, Method, Mirror, Notification, Offer, Principal,
-    Reply, Request, RequestId, Revision, Session,
+    Arrival, Connection, Decoded, Era, Fault, Malformed, Message, Method, Mirror, Notification, Offer, Reply, Request,
+    RequestId, Revision, Session,
 };
 
 /// What the version header says.
@@ -111,6 +112,7 @@ struct Post<'s> {
     mirror: Mirror,
     header: Header,
     sid: Sid,
+    asker: Asker,
     offer: Offer,
     peer: Peer,
 }
@@ -121,15 +123,22 @@ pub(super) async fn serve(
     parts: &Parts,
     accepted: Accepted,
     body: Bytes,
+    asker: Asker,
     peer: Peer,
 ) -> Response<Payload> {
     let mirror = mirror_of(&parts.headers);
     let header = Header::read(&mirror);
-    let offer = server.offer();
-    let post = Post { server, accepted, header, mirror, sid: Sid::read(&parts.headers), offer, peer };
+    let catalog = server.engine.dispatcher.catalog();
     let decoded = Decoded::read(&body, &server.engine.limits.json);
     // Only what the message keeps of it stays in memory.
     drop(body);
+    if let Some(refused) = asker.refusal(&catalog, &decoded) {
+        return refused;
+    }
+    let (sid, offer) = (Sid::read(&parts.headers), catalog.offer());
+    // What is served is looked up again: a call that waits must not keep an old catalog.
+    drop(catalog);
+    let post = Post { server, accepted, header, mirror, sid, asker, offer, peer };
     match decoded {
         Decoded::One(Err(malformed)) => post.malformed(malformed),
         Decoded::One(Ok(Message::Request(request))) => post.request(request).await,
@@ -140,6 +149,11 @@ pub(super) async fn serve(
 }
 
 impl Post<'_> {
+    /// The asker's session of that name: another's is none.
+    fn session(&self, sid: &SessionId) -> Option<Arc<LegacySession>> {
+        self.server.sessions.get(&self.asker.principal, sid)
+    }
+
     async fn request(self, request: Request) -> Response<Payload> {
         match Claim::read(&request.params, self.offer) {
             Ok(None) => {}
@@ -159,7 +173,7 @@ impl Post<'_> {
         let session = match &self.sid {
             Sid::Malformed => return invalid(StatusCode::BAD_REQUEST, id, MALFORMED_SID),
             Sid::Absent => None,
-            Sid::Given(sid) => match self.server.sessions.get(&Principal::LOCAL, sid) {
+            Sid::Given(sid) => match self.session(sid) {
                 None => return invalid(StatusCode::NOT_FOUND, id, UNKNOWN_SESSION),
                 found => found,
             },
@@ -194,7 +208,7 @@ impl Post<'_> {
         }
         let engine = self.server.engine.clone();
         let outbox = Outbox::new();
-        let connection = engine.open(Principal::LOCAL);
+        let connection = engine.open(self.asker.principal.clone());
         let driver = Driver::new(engine, connection, Single(Arc::clone(&outbox)));
         driver.deliver(decoded, Some(&self.mirror), ());
         self.respond(&outbox, Era::Modern, Box::new(CancelOnDrop(driver))).await
@@ -207,7 +221,7 @@ impl Post<'_> {
             _ => Revision::ASSUMED_OVER_HTTP,
         };
         let engine = self.server.engine.clone();
-        let connection = engine.open(Principal::LOCAL).with_session(Session::assumed(revision)).one_way();
+        let connection = engine.open(self.asker.principal.clone()).with_session(Session::assumed(revision)).one_way();
         self.once(connection, decoded).await
     }
 
@@ -222,7 +236,7 @@ impl Post<'_> {
 
     async fn initialize(self, id: Option<RequestId>, decoded: Decoded) -> Response<Payload> {
         let engine = self.server.engine.clone();
-        let connection = engine.open(Principal::LOCAL);
+        let connection = engine.open(self.asker.principal.clone());
         if self.server.options.legacy != LegacyMode::Sessions {
             return self.once(connection.one_way(), decoded).await;
         }
@@ -239,7 +253,7 @@ impl Post<'_> {
         let Some(revision) = session.driver.session_revision() else { return self.respond_in(&session, arrival).await };
         session.streams().agree(revision.rules().polling);
         let name = HeaderValue::from_str(sid.as_str());
-        self.server.sessions.insert(Principal::LOCAL, sid, Arc::clone(&session), place);
+        self.server.sessions.insert(self.asker.principal.clone(), sid, Arc::clone(&session), place);
         let mut answer = self.respond_in(&session, arrival).await;
         if let Ok(name) = name {
             answer.headers_mut().insert(SESSION_HEADER, name);
@@ -297,7 +311,7 @@ impl Post<'_> {
         }
         match (&self.sid, self.server.options.legacy) {
             (Sid::Malformed, _) => invalid(StatusCode::BAD_REQUEST, None, MALFORMED_SID),
-            (Sid::Given(sid), _) => match self.server.sessions.get(&Principal::LOCAL, sid) {
+            (Sid::Given(sid), _) => match self.session(sid) {
                 None => invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION),
                 Some(session) => {
                     session.driver.deliver(Decoded::One(Ok(Message::Notification(notification))), None, None);
@@ -324,12 +338,10 @@ impl Post<'_> {
             return told(None, admit::unsupported(text, self.offer.supported()), Era::Legacy);
         }
         let session = match (&self.header, &self.sid) {
-            (Header::Absent | Header::Legacy(_), Sid::Given(sid)) => {
-                match self.server.sessions.get(&Principal::LOCAL, sid) {
-                    None => return invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION),
-                    found => found,
-                }
-            }
+            (Header::Absent | Header::Legacy(_), Sid::Given(sid)) => match self.session(sid) {
+                None => return invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION),
+                found => found,
+            },
             _ => None,
         };
         if session.is_some_and(|session| session.driver.deliver_response(answer)) {
@@ -356,7 +368,7 @@ impl Post<'_> {
             _ if self.offer == Offer::ModernOnly => refuse("send one message, not an array"),
             _ if matches!(self.header, Header::Modern) => refuse(&problem),
             (Sid::Malformed, _) => refuse(MALFORMED_SID),
-            (Sid::Given(sid), _) => match self.server.sessions.get(&Principal::LOCAL, sid) {
+            (Sid::Given(sid), _) => match self.session(sid) {
                 None => invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION),
                 Some(_) if !batches => refuse(&problem),
                 Some(session) => self.in_session(&session, decoded).await,

@@ -13,6 +13,7 @@ use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 
 use super::super::driver::{Answer, Driver, Sink};
+use super::auth::Asker;
 use super::body::{Events, Payload, Rest};
 use super::guard::{Refusal, SSE_MESSAGES};
 use super::outbox::{Next, Outbox};
@@ -121,7 +122,7 @@ fn check_era(parts: &Parts, offer: Offer) -> Result<(), Box<Response<Payload>>> 
 const LEGACY_ALONE: &str = "this path serves clients that open with initialize: send modern requests to /mcp";
 
 /// Opens a stream; its first event says where to send messages.
-pub(super) fn open(server: &Server, parts: &Parts, serving: &Serving) -> Response<Payload> {
+pub(super) fn open(server: &Server, parts: &Parts, asker: &Asker, serving: &Serving) -> Response<Payload> {
     if let Err(refused) = check_era(parts, server.offer()) {
         return *refused;
     }
@@ -141,8 +142,8 @@ pub(super) fn open(server: &Server, parts: &Parts, serving: &Serving) -> Respons
     let engine = server.engine.clone();
     let every = engine.limits.keep_alive;
     let outbox = Outbox::new();
-    let driver = Driver::new(engine.clone(), engine.open(Principal::LOCAL), Lane(Arc::clone(&outbox)));
-    let key = (Principal::LOCAL, id);
+    let driver = Driver::new(engine.clone(), engine.open(asker.principal.clone()), Lane(Arc::clone(&outbox)));
+    let key = (asker.principal.clone(), id);
     let mut table = server.lanes.lock();
     table.drivers.insert(key.clone(), driver.clone());
     if table.stopping {
@@ -155,10 +156,10 @@ pub(super) fn open(server: &Server, parts: &Parts, serving: &Serving) -> Respons
 }
 
 /// The connection that a message is for, known before its body is read.
-pub(super) fn find(server: &Server, parts: &Parts) -> Result<Driver<Lane>, Box<Response<Payload>>> {
+pub(super) fn find(server: &Server, parts: &Parts, asker: &Asker) -> Result<Driver<Lane>, Box<Response<Payload>>> {
     check_era(parts, server.offer())?;
     let id = parts.uri.query().and_then(|query| query.strip_prefix("session=")).map(str::as_bytes);
-    let key = id.and_then(SessionId::read).map(|id| (Principal::LOCAL, id));
+    let key = id.and_then(SessionId::read).map(|id| (asker.principal.clone(), id));
     let found = key.and_then(|key| server.lanes.lock().drivers.get(&key).cloned());
     let unknown = || refusal(StatusCode::NOT_FOUND, "no stream is open under this address: open one by GET /sse");
     let driver = found.ok_or_else(|| Box::new(response::refused(&unknown())))?;
@@ -169,8 +170,11 @@ pub(super) fn find(server: &Server, parts: &Parts) -> Result<Driver<Lane>, Box<R
 }
 
 /// Takes one message. What there is to say to it goes out by the stream.
-pub(super) fn deliver(server: &Server, driver: &Driver<Lane>, body: &Bytes) -> Response<Payload> {
+pub(super) fn deliver(server: &Server, driver: &Driver<Lane>, asker: &Asker, body: &Bytes) -> Response<Payload> {
     let decoded = Decoded::read(body, &server.engine.limits.json);
+    if let Some(refused) = asker.refusal(&server.engine.dispatcher.catalog(), &decoded) {
+        return refused;
+    }
     let is_modern = |params| !matches!(Claim::read(params, server.offer()), Ok(None));
     match &decoded {
         Decoded::One(Err(malformed)) => {
