@@ -43,7 +43,7 @@ pub(super) struct Exchange {
     /// How often it was asked.
     pub(super) asked: u32,
     method: Method,
-    /// As it was invoked, without answers and state; what goes back to the backend with them.
+    /// As it was invoked first; it goes back to the backend with what a legacy client answers.
     pub(super) invocation: Invocation,
 }
 

@@ -3,7 +3,8 @@
 use bytes::{Bytes, BytesMut};
 
 use super::definition;
-use super::parts::{CacheScope, CatalogParts, Completes, TaskSupport};
+use super::parts::{CacheScope, CatalogParts};
+use super::served::Served;
 use super::skills::SkillParts;
 use super::{SERVER_INFO_KEY, SKILLS_EXTENSION, TASKS_EXTENSION};
 use crate::protocol::content::{object, text};
@@ -106,12 +107,12 @@ pub(super) struct Encoded {
 }
 
 impl Encoded {
-    pub(super) fn of(parts: &CatalogParts) -> Self {
+    pub(super) fn of(parts: &CatalogParts, served: Served) -> Self {
         let identity = definition::identity(&parts.identity, Revision::MODERN);
         let mut hints = Vec::new();
         push_hints(&mut hints, parts);
         Self {
-            revisions: Revision::ALL.map(|revision| of_revision(parts, revision)),
+            revisions: Revision::ALL.map(|revision| of_revision(parts, served, revision)),
             identity_meta: object([(SERVER_INFO_KEY, Some(identity))]).to_text().into(),
             cache_hints: Bytes::copy_from_slice(Json::Object(hints).to_text().trim_matches(['{', '}']).as_bytes()),
         }
@@ -147,7 +148,7 @@ fn tail(parts: &CatalogParts, rules: &Rules, meta: Json) -> Vec<(String, Json)> 
     members
 }
 
-fn of_revision(parts: &CatalogParts, revision: Revision) -> OfRevision {
+fn of_revision(parts: &CatalogParts, served: Served, revision: Revision) -> OfRevision {
     let rules = revision.rules();
     let tools: Vec<Json> = parts.tools.iter().map(|tool| definition::tool(tool, revision)).collect();
     let digest = digest::of(&Json::Array(tools.clone()));
@@ -174,7 +175,7 @@ fn of_revision(parts: &CatalogParts, revision: Revision) -> OfRevision {
         of(List::Skills, parts.skills.iter().map(SkillParts::entry).collect()),
     ];
     let opening = |way_back: bool| {
-        let mut members = vec![("capabilities".to_owned(), capabilities(parts, rules, way_back))];
+        let mut members = vec![("capabilities".to_owned(), capabilities(served, rules, way_back))];
         match rules.era {
             Era::Legacy => {
                 members.push(("protocolVersion".to_owned(), text(rules.name)));
@@ -212,32 +213,27 @@ fn listing(list: List, items: Vec<Json>, tail: &[(String, Json)], page: usize) -
 }
 
 /// What the server can do, as it will in fact be done (2026-07-28 server/discover; 2025-11-25 basic/lifecycle).
-fn capabilities(parts: &CatalogParts, rules: &Rules, way_back: bool) -> Json {
+fn capabilities(served: Served, rules: &Rules, way_back: bool) -> Json {
     let changes = || ("listChanged", way_back.then_some(Json::Bool(true)));
     let resources = || object([("subscribe", way_back.then_some(Json::Bool(true))), changes()]);
-    let completes = parts.prompts.iter().flat_map(|p| &p.arguments).map(|a| &a.completes);
-    let completes = completes.chain(parts.templates.iter().flat_map(|t| &t.completes).map(|(_, c)| c));
-    let completes = completes.into_iter().any(|completes| *completes != Completes::Nothing);
-    let has_tasks = parts.tools.iter().any(|tool| tool.task != TaskSupport::Forbidden);
     let empty = || object([]);
     let tasks = || {
         object([
-            ("list", parts.task_list.then(empty)),
+            ("list", served.task_list.then(empty)),
             ("cancel", Some(empty())),
             ("requests", Some(object([("tools", Some(object([("call", Some(empty()))])))]))),
         ])
     };
-    let has_skills = !parts.skills.is_empty();
     let skills = || object([("directoryRead", Some(Json::Bool(true)))]);
-    let extensions = || object([(TASKS_EXTENSION, has_tasks.then(empty)), (SKILLS_EXTENSION, has_skills.then(skills))]);
-    let has_resources = !parts.resources.is_empty() || !parts.templates.is_empty() || has_skills;
+    let extensions =
+        || object([(TASKS_EXTENSION, served.tasks.then(empty)), (SKILLS_EXTENSION, served.skills.then(skills))]);
     object([
-        ("tools", (!parts.tools.is_empty()).then(|| object([changes()]))),
-        ("resources", has_resources.then(resources)),
-        ("prompts", (!parts.prompts.is_empty()).then(|| object([changes()]))),
-        ("completions", (completes && rules.completions_capability).then(empty)),
-        ("logging", (parts.logging && way_back).then(empty)),
-        ("tasks", (has_tasks && rules.tasks == Tasks::Experimental).then(tasks)),
-        ("extensions", ((has_tasks || has_skills) && rules.extensions).then(extensions)),
+        ("tools", served.tools.then(|| object([changes()]))),
+        ("resources", served.resources.then(resources)),
+        ("prompts", served.prompts.then(|| object([changes()]))),
+        ("completions", (served.completions && rules.completions_capability).then(empty)),
+        ("logging", (served.logs && way_back).then(empty)),
+        ("tasks", (served.tasks && rules.tasks == Tasks::Experimental).then(tasks)),
+        ("extensions", ((served.tasks || served.skills) && rules.extensions).then(extensions)),
     ])
 }

@@ -7,6 +7,7 @@
 mod definition;
 mod encoded;
 mod parts;
+mod served;
 mod skills;
 mod tool;
 
@@ -23,6 +24,7 @@ pub use self::parts::{
     Annotations, CacheHints, CacheScope, CatalogParts, Completes, DEFAULT_DIGEST_KEY, Icon, Identity, PromptArgument,
     PromptParts, ResourceParts, TaskSupport, TemplateParts, ToolParts,
 };
+use self::served::Served;
 use self::skills::Skills;
 pub use self::skills::{SKILL_FILE, SkillFile, SkillParts};
 pub use self::tool::{Tool, ToolName, is_scope};
@@ -89,11 +91,9 @@ pub struct Catalog {
     templates: Vec<(TemplateParts, UriTemplate)>,
     prompts: Vec<PromptParts>,
     skills: Skills,
-    has_skills: bool,
     offer: Offer,
     page: usize,
-    logging: bool,
-    task_list: bool,
+    served: Served,
     cache: CacheScope,
     encoded: Encoded,
     behind: Option<Arc<dyn Any + Send + Sync>>,
@@ -123,7 +123,8 @@ impl Catalog {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let encoded = Encoded::of(&parts);
+        let served = Served::of(&parts);
+        let encoded = Encoded::of(&parts, served);
         Ok(Self {
             tools,
             by_name,
@@ -132,11 +133,9 @@ impl Catalog {
             resources: parts.resources,
             prompts: parts.prompts,
             skills: Skills::of(&parts.skills),
-            has_skills: !parts.skills.is_empty(),
             offer: parts.offer,
             page: parts.page.max(1),
-            logging: parts.logging,
-            task_list: parts.task_list,
+            served,
             cache: parts.cache.scope,
             encoded,
             behind: None,
@@ -209,17 +208,17 @@ impl Catalog {
 
     /// Whether calls may log to their client.
     pub fn logs(&self) -> bool {
-        self.logging
+        self.served.logs
     }
 
     /// Whether there are resources, templates or skills.
     pub fn has_resources(&self) -> bool {
-        !self.resources.is_empty() || !self.templates.is_empty() || self.has_skills
+        self.served.resources
     }
 
     /// Whether there are skills.
     pub fn has_skills(&self) -> bool {
-        self.has_skills
+        self.served.skills
     }
 
     /// Whether a URI can be read, and so subscribed to.
@@ -254,19 +253,17 @@ impl Catalog {
 
     /// Whether any argument of a prompt or variable of a template can be completed.
     pub fn completes(&self) -> bool {
-        let prompts = self.prompts.iter().flat_map(|prompt| &prompt.arguments).map(|argument| &argument.completes);
-        let templates = self.templates().flat_map(|template| &template.completes).map(|(_, completes)| completes);
-        prompts.chain(templates).any(|completes| *completes != Completes::Nothing)
+        self.served.completions
     }
 
     /// Whether any tool's call may become a task.
     pub fn has_tasks(&self) -> bool {
-        self.tools.iter().any(|tool| tool.task != TaskSupport::Forbidden)
+        self.served.tasks
     }
 
     /// Whether a client may list its tasks.
     pub fn lists_tasks(&self) -> bool {
-        self.task_list && self.has_tasks()
+        self.served.task_list
     }
 
     /// The digest of the tools as peers of a revision receive them; the same for all unless a tool is divergent.
