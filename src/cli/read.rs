@@ -49,8 +49,7 @@ pub(crate) struct Prompt {
 /// A surface that is read from: its catalog, and what stands behind it.
 fn open(path: &std::path::Path) -> Result<(Arc<Catalog>, Router), ExitCode> {
     let loaded = show::load(path)?;
-    let router =
-        Router::new(loaded.tools).with_resources(loaded.resources, loaded.templates).with_prompts(loaded.prompts);
+    let router = Router::of(&loaded);
     Ok((Arc::new(Catalog::build(loaded.parts).map_err(|_| exit::surface())?), router))
 }
 

@@ -43,10 +43,7 @@ impl Ready {
         // That it can be built was checked: its problems would be those of the surface.
         let catalog = Catalog::build(loaded.parts.clone()).map_err(|_| loaded.warnings.clone())?;
         lock::check(path, &catalog)?;
-        let router = Router::new(loaded.tools.clone())
-            .with_resources(loaded.resources.clone(), loaded.templates.clone())
-            .with_prompts(loaded.prompts.clone());
-        let catalog = catalog.with_behind(router);
+        let catalog = catalog.with_behind(Router::of(&loaded));
         Ok(Self { loaded, catalog })
     }
 }

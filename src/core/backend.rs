@@ -13,6 +13,7 @@ use super::prompt::Prompts;
 use super::resource::Resources;
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome, ToolName};
+use crate::surface::LoadedSurface;
 use crate::surface::declaration::{DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool};
 
 /// What carries out a tool.
@@ -43,6 +44,13 @@ impl Router {
     pub fn new(tools: Vec<DeclaredTool>) -> Self {
         let backend = |tool: DeclaredTool| (tool.name.clone(), Backend::Command(CommandTool::new(tool.name, tool.run)));
         Self { backends: tools.into_iter().map(backend).collect(), ..Self::default() }
+    }
+
+    /// Takes everything that a surface declares.
+    pub fn of(loaded: &LoadedSurface) -> Self {
+        Self::new(loaded.tools.clone())
+            .with_resources(loaded.resources.clone(), loaded.templates.clone())
+            .with_prompts(loaded.prompts.clone())
     }
 
     /// Takes the declared resources and templates too.
