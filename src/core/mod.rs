@@ -10,6 +10,7 @@ mod blocking;
 pub mod command;
 pub mod confine;
 mod fill;
+pub mod gate;
 pub mod outgoing;
 pub mod process;
 pub mod prompt;
