@@ -92,7 +92,7 @@ const TABLE: [Row; 6] = [
     },
     Row {
         module: "core",
-        ours: &["protocol", "surface"],
+        ours: &["protocol", "surface", "client"],
         crates: None,
         refused: &["hyper::server", "hyper_util::server", "clap", "tracing_subscriber"],
     },

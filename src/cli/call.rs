@@ -7,6 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use twodoor::core::backend::{Backend, Router};
+use twodoor::core::http::HttpTool;
+use twodoor::core::upstream::UpstreamBackend;
 use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
 use twodoor::protocol::{Arguments, Catalog, Content, Limits, Operation, Outcome, RawJson, Tool, ToolParts, schema};
 
@@ -97,7 +99,12 @@ impl Call {
     }
 
     fn show(&self, router: &Router, arguments: &Arguments) -> ExitCode {
-        let Some(Backend::Command(command)) = router.backend(&self.tool) else { return exit::usage() };
+        let command = match router.backend(&self.tool) {
+            Some(Backend::Command(command)) => command,
+            Some(Backend::Http(request)) => return self.show_request(request, arguments),
+            Some(Backend::Upstream(of)) => return self.show_passed_on(of, arguments),
+            None => return exit::usage(),
+        };
         let prepared = match command.prepare(arguments) {
             Ok(prepared) => prepared,
             Err(refused) => {
@@ -121,6 +128,48 @@ impl Call {
             if let Some(input) = input {
                 show::out(&format!("stdin  {} bytes\n", input.len()));
             }
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn show_request(&self, tool: &HttpTool, arguments: &Arguments) -> ExitCode {
+        let prepared = match tool.prepare(arguments) {
+            Ok(prepared) => prepared,
+            Err(refused) => {
+                show::error(&refused.to_string(), "change the arguments");
+                return exit::differs();
+            }
+        };
+        if self.json {
+            let headers: Map<String, Value> =
+                prepared.headers.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+            let shown = json!({
+                "method": prepared.method, "url": prepared.url, "headers": headers, "body": prepared.body,
+            });
+            show::out(&format!("{shown:#}\n"));
+            return ExitCode::SUCCESS;
+        }
+        show::out(&format!("{:<6} {}\n", prepared.method, visible(prepared.url.chars())));
+        for (name, value) in &prepared.headers {
+            show::out(&format!("header {name}: {}\n", visible(value.chars())));
+        }
+        if let Some(body) = &prepared.body {
+            show::out(&format!("body   {}\n", visible(body.chars())));
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn show_passed_on(&self, of: &UpstreamBackend, arguments: &Arguments) -> ExitCode {
+        let (upstream, tool, arguments) = of.prepare(arguments);
+        if self.json {
+            let arguments: Value = serde_json::from_str(&arguments).unwrap_or_default();
+            show::out(&format!("{:#}\n", json!({ "upstream": upstream, "tool": tool, "arguments": arguments })));
+        } else {
+            let arguments = visible(arguments.chars());
+            show::out(&format!(
+                "upstream   {upstream}\ntool       {}\narguments  {arguments}\n",
+                visible(tool.chars())
+            ));
         }
         ExitCode::SUCCESS
     }

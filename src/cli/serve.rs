@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::watch;
-use twodoor::core::process;
+use twodoor::core::{process, upstream};
 use twodoor::protocol::{Dispatcher, Limits, Offer, Principal};
 use twodoor::surface::callers::{CallerToken, Callers};
 use twodoor::surface::{Problems, Surface};
@@ -326,6 +326,7 @@ async fn serve(
     };
     let (http, streams) = tokio::join!(over_http, over_streams);
     state.stop().await;
+    upstream::close_all().await;
     let _ = process::settle(process::GRACE).await;
     http.and(streams)
 }

@@ -50,6 +50,8 @@ pub struct Listing {
     pub published: Vec<Published>,
     /// What is unusual about them.
     pub remarks: Vec<String>,
+    /// How long the list may be kept, milliseconds: the shortest time that a page says.
+    pub ttl_ms: Option<u64>,
 }
 
 impl Listing {
@@ -72,6 +74,7 @@ pub(super) struct Pages {
     cursors: HashSet<Box<str>>,
     published: Vec<Published>,
     remarks: Vec<String>,
+    ttl_ms: Option<u64>,
 }
 
 impl Pages {
@@ -99,6 +102,8 @@ impl Pages {
                 self.published.push(found);
             }
         }
+        let ttl_ms = member("ttlMs").and_then(|ttl| ttl.as_str().parse().ok());
+        self.ttl_ms = ttl_ms.into_iter().chain(self.ttl_ms).min();
         let Some(cursor) = member("nextCursor") else { return Ok(None) };
         match cursor.as_text() {
             Some(_) if self.count >= LISTING_PAGES => {
@@ -138,7 +143,7 @@ impl Pages {
         if !twice.is_empty() {
             remarks.push(format!("names that more than one tool has: {twice}"));
         }
-        Ok(Listing { text, tools, digest, pages: self.count, published: self.published, remarks })
+        Ok(Listing { text, tools, digest, pages: self.count, published: self.published, remarks, ttl_ms: self.ttl_ms })
     }
 }
 
