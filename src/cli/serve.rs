@@ -154,7 +154,7 @@ impl Serve {
                 let remedy = match error {
                     ServeError::Listen { .. } => "choose another address, or port 0 for a free one",
                     ServeError::Resource { .. } => "correct `resource` in the file of --auth",
-                    ServeError::SharedCache | ServeError::Streams { .. } => "start again",
+                    ServeError::SharedCache | ServeError::Path { .. } | ServeError::Streams { .. } => "start again",
                 };
                 show::error(&error.to_string(), remedy);
                 exit::listen()
