@@ -42,7 +42,7 @@ impl Ready {
         loaded.parts.task_list = task_list;
         // That it can be built was checked: its problems would be those of the surface.
         let catalog = Catalog::build(loaded.parts.clone()).map_err(|_| loaded.warnings.clone())?;
-        lock::check(path, &catalog)?;
+        lock::check(path, &catalog, lock::Mode::IfThere)?;
         let catalog = catalog.with_behind(Router::of(&loaded));
         Ok(Self { loaded, catalog })
     }

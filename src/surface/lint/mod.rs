@@ -188,6 +188,7 @@ pub fn rules() -> Vec<Rule> {
         lock::VERSION,
         lock::DIGEST,
         lock::DIFFERS,
+        lock::MISSING,
         callers::NAME,
         callers::HASH,
         callers::SCOPE,
