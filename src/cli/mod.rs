@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod digest;
 mod logging;
+mod mounts;
 mod probe;
 mod read;
 mod reload;

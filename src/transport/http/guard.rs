@@ -79,6 +79,10 @@ impl Allowed {
         self.places.iter().enumerate().find(|(_, place)| place.suffix == suffix)
     }
 
+    fn place_over_sse(&self, suffix: &str) -> Option<usize> {
+        self.place(suffix).filter(|(_, place)| place.sse).map(|(at, _)| at)
+    }
+
     /// What a path leads to.
     fn ways(&self, path: &str) -> Ways {
         let mut ways = Ways::default();
@@ -86,9 +90,8 @@ impl Allowed {
             ways.endpoint = Some((at, place.verbs));
         }
         if let Some(suffix) = path.strip_prefix(SSE) {
-            let over_sse = |suffix| self.place(suffix).filter(|(_, place)| place.sse).map(|(at, _)| at);
-            ways.stream = over_sse(suffix);
-            ways.messages = suffix.strip_suffix(SSE_MESSAGES).and_then(over_sse);
+            ways.stream = self.place_over_sse(suffix);
+            ways.messages = suffix.strip_suffix(SSE_MESSAGES).and_then(|suffix| self.place_over_sse(suffix));
         }
         ways
     }

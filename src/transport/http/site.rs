@@ -83,7 +83,7 @@ impl Site {
             Bodiless::Legacy => {}
         }
         let refuse = |status, problem| {
-            let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then(|| self.verbs);
+            let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then_some(self.verbs);
             Err(Box::new(response::refused(&Refusal { status, problem, allow })))
         };
         match Sid::read(&parts.headers) {
