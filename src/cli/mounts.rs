@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use twodoor::core::tasks::Running;
+use twodoor::protocol::limits::TaskLimits;
 use twodoor::protocol::{Dispatcher, Limits, Offer};
 use twodoor::surface::frozen::{self, Frozen};
 use twodoor::surface::{LoadedSurface, Problems, Surface, lock};
@@ -52,6 +54,13 @@ struct Read {
     watching: Watching,
 }
 
+/// What all surfaces of the process share, beside the limits of transports.
+struct Shared {
+    /// Held while a surface is read again.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    running: Running,
+}
+
 /// A file, and what it is a frozen version of.
 type File = (PathBuf, Option<Frozen>);
 
@@ -73,11 +82,11 @@ impl Wanted {
         let read: Vec<_> = read.into_iter().flatten().collect();
         check_names(&read)?;
         check_bases(&read).map_err(refuse)?;
-        let turn = Arc::default();
+        let shared = Shared { turn: Arc::default(), running: Running::new(&TaskLimits::default()) };
         let mut mounted: Vec<Mounted> = Vec::new();
         for read in read {
             let first = mounted.first().map(|first| &first.mount.engine);
-            let next = self.mount(read, first, logging, &turn)?;
+            let next = self.mount(read, first, logging, &shared)?;
             mounted.push(next);
         }
         Ok(mounted)
@@ -111,7 +120,7 @@ impl Wanted {
         Read { name, ready, reading, watching }: Read,
         first: Option<&Engine>,
         logging: &Logging,
-        turn: &Arc<tokio::sync::Mutex<()>>,
+        Shared { turn, running }: &Shared,
     ) -> Result<Mounted, ExitCode> {
         let mut key = [0; 32];
         if getrandom::fill(&mut key).is_err() {
@@ -124,7 +133,7 @@ impl Wanted {
         let hub = Hub::new();
         let folder =
             self.state.as_deref().map(|state| if first.is_some() { beside(state, &name) } else { state.to_owned() });
-        let state = Arc::new(State::new(folder, &name, hub.clone()));
+        let state = Arc::new(State::new(folder, &name, hub.clone(), running.clone()));
         state.open_for(&ready.catalog).map_err(|(problem, remedy)| {
             show::error(&problem, remedy);
             exit::state()

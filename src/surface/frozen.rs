@@ -98,12 +98,20 @@ impl Frozen {
         Err(refuse(&self.path(), &NAME, message, "rename it, or freeze the surface again"))
     }
 
-    /// The refusal of a file that is not what it was when it was first served.
-    pub fn changed(&self) -> Problems {
-        let message = "it is not what it was when the server started".to_owned();
+    /// Sees to it that a file is the one whose text had this digest when it was first served.
+    pub fn check_kept(&self, kept: Digest) -> Result<(), Problems> {
+        let mut findings = source::open(&self.path()).map_err(Findings::into_problems)?.findings;
+        if text_digest(&findings) == kept {
+            return Ok(());
+        }
         let remedy = "restore it, and freeze what is new under another label; or start the server again";
-        refuse(&self.path(), &CHANGED, message, remedy)
+        findings.report(&CHANGED, Span::START, "it is not what it was when the server started", remedy);
+        Err(findings.into_problems())
     }
+}
+
+fn text_digest(findings: &Findings) -> Digest {
+    digest::of_bytes(findings.source().text().as_bytes())
 }
 
 /// The files of all frozen versions that stand beside a surface file, in the order of their names.
@@ -128,8 +136,7 @@ pub fn beside(path: &Path) -> Result<Vec<PathBuf>, Problems> {
 
 /// The digest of a surface file's text, to tell whether it is the one that was read before.
 pub fn digest_of(path: &Path) -> Result<Digest, Problems> {
-    let opened = source::open(path).map_err(Findings::into_problems)?;
-    Ok(digest::of_bytes(opened.findings.source().text().as_bytes()))
+    source::open(path).map(|opened| text_digest(&opened.findings)).map_err(Findings::into_problems)
 }
 
 #[cfg(test)]
@@ -187,7 +194,7 @@ mod tests {
         ];
         names.iter().for_each(|name| std::fs::write(path(name), "").unwrap());
         assert_eq!(beside(&path("ops.yaml")).unwrap(), [path("ops@1.yaml"), path("ops@2.yaml")]);
-        assert_eq!(beside(&path("none.yaml")).unwrap(), [PathBuf::new(); 0]);
+        assert!(beside(&path("none.yaml")).unwrap().is_empty());
         assert_eq!(beside(&path("gone/ops.yaml")).unwrap_err().list()[0].rule, "file-unreadable");
     }
 }
