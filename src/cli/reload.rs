@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use twodoor::core::Router;
 use twodoor::protocol::{Catalog, Changed, Digest, Offer, Revision};
-use twodoor::surface::frozen::Frozen;
+use twodoor::surface::frozen::{self, Frozen};
 use twodoor::surface::{LoadedSurface, Problems, Surface, Touched, Watch, Watched, lock, render};
 use twodoor::transport::Hub;
 
@@ -280,10 +280,7 @@ impl Reload {
 
     /// A frozen surface is published again only for what its file leads to, not for another file.
     fn check_kept(&self) -> Result<(), Problems> {
-        match (&self.reading.frozen, self.kept) {
-            (Some(frozen), Some(kept)) => frozen.check_kept(kept),
-            _ => Ok(()),
-        }
+        self.kept.map_or(Ok(()), |kept| frozen::check_kept(&self.reading.path, kept))
     }
 
     fn publish(&mut self, ready: Ready) {

@@ -97,17 +97,17 @@ impl Frozen {
         let message = format!("it is the surface {name:?}, but {} is {of_base:?}", self.base.display());
         Err(refuse(&self.path(), &NAME, message, "rename it, or freeze the surface again"))
     }
+}
 
-    /// Sees to it that a file is the one whose text had this digest when it was first served.
-    pub fn check_kept(&self, kept: Digest) -> Result<(), Problems> {
-        let mut findings = source::open(&self.path()).map_err(Findings::into_problems)?.findings;
-        if text_digest(&findings) == kept {
-            return Ok(());
-        }
-        let remedy = "restore it, and freeze what is new under another label; or start the server again";
-        findings.report(&CHANGED, Span::START, "it is not what it was when the server started", remedy);
-        Err(findings.into_problems())
+/// Sees to it that a file is the one whose text had this digest when it was first served.
+pub fn check_kept(path: &Path, kept: Digest) -> Result<(), Problems> {
+    let mut findings = source::open(path).map_err(Findings::into_problems)?.findings;
+    if text_digest(&findings) == kept {
+        return Ok(());
     }
+    let remedy = "restore it, and freeze what is new under another label; or start the server again";
+    findings.report(&CHANGED, Span::START, "it is not what it was when the server started", remedy);
+    Err(findings.into_problems())
 }
 
 fn text_digest(findings: &Findings) -> Digest {
