@@ -6,7 +6,9 @@ mod carry;
 mod check;
 mod completions;
 mod digest;
+mod freeze;
 mod logging;
+mod mounts;
 mod probe;
 mod read;
 mod reload;
@@ -76,6 +78,7 @@ enum Command {
     Read(read::Read),
     Prompt(read::Prompt),
     Digest(digest::Digest),
+    Freeze(freeze::Freeze),
     Probe(probe::Probe),
     Token(token::Token),
     Completions(completions::Completions),
@@ -98,6 +101,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Read(read) => read.run(),
         Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
+        Command::Freeze(freeze) => freeze.run(),
         Command::Probe(probe) => probe.run(),
         Command::Token(token) => token.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),

@@ -11,6 +11,7 @@ pub mod declaration;
 mod declare;
 mod fields;
 mod file;
+pub mod frozen;
 mod lint;
 mod listing;
 mod load;

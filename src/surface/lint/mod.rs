@@ -65,7 +65,7 @@ mod version;
 use super::file::SurfaceFile;
 use super::problem::{Findings, Rule};
 use super::resolve::Resolved;
-use super::{callers, lock, source, tree};
+use super::{callers, frozen, lock, source, tree};
 
 /// The checks over a whole file.
 const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
@@ -188,6 +188,10 @@ pub fn rules() -> Vec<Rule> {
         lock::VERSION,
         lock::DIGEST,
         lock::DIFFERS,
+        lock::MISSING,
+        frozen::LABEL,
+        frozen::NAME,
+        frozen::CHANGED,
         callers::NAME,
         callers::HASH,
         callers::SCOPE,
