@@ -9,6 +9,7 @@ mod arguments;
 pub mod callers;
 pub mod declaration;
 mod declare;
+pub mod effect;
 mod fields;
 mod file;
 pub mod frozen;
