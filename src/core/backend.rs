@@ -76,10 +76,11 @@ impl Router {
         let backend = |tool: DeclaredTool| {
             let backend = match tool.backend {
                 DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run)),
+                DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) => return None,
             };
-            (tool.name, Tool { backend, policy: tool.policy })
+            Some((tool.name, Tool { backend, policy: tool.policy }))
         };
-        Self { tools: tools.into_iter().map(backend).collect(), ..Self::default() }
+        Self { tools: tools.into_iter().filter_map(backend).collect(), ..Self::default() }
     }
 
     /// Takes everything that a surface declares.

@@ -20,6 +20,7 @@ pub mod lock;
 pub mod manifest;
 mod matching;
 mod media;
+pub mod outward;
 mod parts;
 mod problem;
 mod quantity;
@@ -30,6 +31,7 @@ mod skills;
 mod source;
 mod template;
 mod tree;
+mod url;
 mod watch;
 
 use std::path::Path;
