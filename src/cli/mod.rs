@@ -1,11 +1,13 @@
 //! The command line: one file a subcommand, each of which builds what it needs and maps results to exit codes.
 
+mod approvals;
 mod asking;
 mod call;
 mod carry;
 mod check;
 mod completions;
 mod digest;
+mod effects;
 mod logging;
 mod probe;
 mod read;
@@ -78,6 +80,7 @@ enum Command {
     Digest(digest::Digest),
     Probe(probe::Probe),
     Token(token::Token),
+    Approvals(approvals::Approvals),
     Completions(completions::Completions),
 }
 
@@ -100,6 +103,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Digest(digest) => digest.run(),
         Command::Probe(probe) => probe.run(),
         Command::Token(token) => token.run(),
+        Command::Approvals(approvals) => approvals.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),
     }
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use twodoor::core::Router;
+use twodoor::core::gate::Desk;
 use twodoor::protocol::{Catalog, Changed, Offer, Revision};
 use twodoor::surface::{LoadedSurface, Problems, Surface, Touched, Watch, Watched, lock, render};
 use twodoor::transport::Hub;
@@ -36,14 +37,14 @@ pub(crate) struct Ready {
 
 impl Ready {
     /// Reads, checks, holds against the lock and builds.
-    pub(crate) fn read(path: &Path, offer: Offer, task_list: bool) -> Result<Self, Problems> {
+    pub(crate) fn read(path: &Path, offer: Offer, task_list: bool, desk: &Arc<Desk>) -> Result<Self, Problems> {
         let mut loaded = Surface::load(path)?;
         loaded.parts.offer = offer;
         loaded.parts.task_list = task_list;
         // That it can be built was checked: its problems would be those of the surface.
         let catalog = Catalog::build(loaded.parts.clone()).map_err(|_| loaded.warnings.clone())?;
         lock::check(path, &catalog)?;
-        let catalog = catalog.with_behind(Router::of(&loaded));
+        let catalog = catalog.with_behind(Router::of(&loaded).at(Arc::clone(desk)));
         Ok(Self { loaded, catalog })
     }
 }
@@ -211,7 +212,7 @@ impl Reload {
     }
 
     fn read(&mut self, cause: Cause) {
-        match Ready::read(&self.path, self.offer, self.task_list) {
+        match Ready::read(&self.path, self.offer, self.task_list, self.state.desk()) {
             Err(problems) => self.refuse(&problems, cause),
             Ok(ready) if ready.loaded == self.loaded => {
                 let mended = self.said.take().is_some();

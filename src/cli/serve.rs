@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::watch;
+use twodoor::core::gate::{Desk, Stance};
 use twodoor::core::process;
 use twodoor::protocol::{Dispatcher, Limits, Offer, Principal};
 use twodoor::surface::callers::{CallerToken, Callers};
@@ -61,9 +62,16 @@ pub(crate) struct Serve {
     /// Serve HTTP to callers of this file alone, each with a token of its own; `twodoor token` makes one
     #[arg(long, value_name = "FILE", requires = "http")]
     auth: Option<PathBuf>,
-    /// Where tasks are kept, if a tool has any; by default $XDG_STATE_HOME/twodoor/ and the surface's name
+    /// Where tasks, approvals and the audit log are kept, if a tool needs them; by default $XDG_STATE_HOME/twodoor/ and
+    /// the surface's name
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// Refuse what cannot be undone and ask nobody: there is no person here
+    #[arg(long)]
+    deny_irreversible: bool,
+    /// Write every decision about a call into this file, a JSON object a line, and not into the state folder
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
     /// Do not read the surface again when its files change; SIGHUP still does
     #[arg(long)]
     no_watch: bool,
@@ -181,13 +189,29 @@ fn read_idle(text: &str) -> Result<Duration, &'static str> {
 }
 
 impl Serve {
+    /// What the gates of this process keep.
+    fn desk(&self) -> Result<Arc<Desk>, ExitCode> {
+        let desk = Desk::new(if self.deny_irreversible { Stance::Deny } else { Stance::Ask });
+        if let Some(file) = &self.audit {
+            desk.audit_to(file).map_err(|error| {
+                show::error(
+                    &error.to_string(),
+                    "give --audit a file of this user's own, or one that does not exist yet",
+                );
+                exit::state()
+            })?;
+        }
+        Ok(Arc::new(desk))
+    }
+
     /// Builds the engine of the surface, and what publishes another.
     fn build(&self, offer: Offer, limits: Limits, voice: Voice) -> Result<(Engine, Reload), ExitCode> {
         let path = self.surface.path.clone();
         let watching = Watching::begin(&path, !self.no_watch);
         // Over HTTP callers cannot be told apart without tokens, so none may list what another made.
         let task_list = self.http.is_none() || self.auth.is_some();
-        let ready = Ready::read(&path, offer, task_list).map_err(|problems| {
+        let desk = self.desk()?;
+        let ready = Ready::read(&path, offer, task_list, &desk).map_err(|problems| {
             show::problems_on_stderr(&problems);
             exit::surface()
         })?;
@@ -201,7 +225,7 @@ impl Serve {
         }
         let shown = Shown::of(&ready);
         let hub = Hub::new();
-        let state = Arc::new(State::new(self.state.clone(), &ready.loaded.name, hub.clone()));
+        let state = Arc::new(State::new(self.state.clone(), &ready.loaded.name, hub.clone(), desk));
         state.open_for(&ready.catalog).map_err(|(problem, remedy)| {
             show::error(&problem, remedy);
             exit::state()

@@ -8,6 +8,7 @@ mod backend;
 mod described;
 mod prompt;
 mod resource;
+mod rules;
 mod skill;
 mod tool;
 
@@ -16,6 +17,7 @@ use std::time::Duration;
 pub(crate) use self::backend::{BackendEntry, ElementEntry, PathEntry, Want};
 pub(crate) use self::prompt::{MessageEntry, PromptEntry, SaidEntry};
 pub(crate) use self::resource::{READ_AT_MOST, ResourceEntry, SourceEntry};
+pub(crate) use self::rules::RuleEntry;
 pub(crate) use self::skill::SkillEntry;
 pub(crate) use self::tool::{KindEntry, ToolEntry};
 use super::fields::Fields;
@@ -42,6 +44,7 @@ const FILE_KEYS: &[&str] = &[
     "templates",
     "prompts",
     "skills",
+    "rules",
 ];
 
 /// A surface file.
@@ -64,6 +67,8 @@ pub(crate) struct SurfaceFile<'t> {
     pub(crate) templates: Vec<ResourceEntry<'t>>,
     pub(crate) prompts: Vec<PromptEntry<'t>>,
     pub(crate) skills: Vec<SkillEntry<'t>>,
+    /// `None` if there is no such key, which is something else than no rule.
+    pub(crate) rules: Option<Vec<RuleEntry>>,
 }
 
 impl<'t> SurfaceFile<'t> {
@@ -100,6 +105,7 @@ pub(crate) fn read<'t>(root: &'t Node, findings: &mut Findings) -> Option<Surfac
         templates: read_all(&fields, "templates", "a mapping of names to templates", resource::read_template, findings),
         prompts: read_all(&fields, "prompts", "a mapping of names to prompts", prompt::read, findings),
         skills: read_all(&fields, "skills", "a mapping of names to skills", skill::read, findings),
+        rules: rules::read(&fields, findings),
     })
 }
 
