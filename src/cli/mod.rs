@@ -1,11 +1,13 @@
 //! The command line: one file a subcommand, each of which builds what it needs and maps results to exit codes.
 
+mod approvals;
 mod asking;
 mod call;
 mod carry;
 mod check;
 mod completions;
 mod digest;
+mod effects;
 mod freeze;
 mod logging;
 mod mounts;
@@ -81,6 +83,7 @@ enum Command {
     Freeze(freeze::Freeze),
     Probe(probe::Probe),
     Token(token::Token),
+    Approvals(approvals::Approvals),
     Completions(completions::Completions),
 }
 
@@ -104,6 +107,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Freeze(freeze) => freeze.run(),
         Command::Probe(probe) => probe.run(),
         Command::Token(token) => token.run(),
+        Command::Approvals(approvals) => approvals.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),
     }
 }
