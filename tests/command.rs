@@ -18,7 +18,7 @@ use twodoor::protocol::{
     Principal, RawJson, Revision, ToolName, ToolParts,
 };
 use twodoor::surface::declaration::{
-    Argument, ArgumentKind, DeclaredTool, Element, Feed, Output, Piece, Run, Template, Variable,
+    Argument, ArgumentKind, DeclaredBackend, DeclaredTool, Element, Feed, Output, Piece, Run, Template, Variable,
 };
 
 /// A far end that can leave.
@@ -183,8 +183,10 @@ async fn a_caller_that_leaves_ends_the_call_and_its_program() {
 #[tokio::test]
 async fn a_tool_runs_on_its_own_backend_and_one_without_is_a_defect() {
     let scratch = Scratch::new();
-    let tools = ["one", "two"]
-        .map(|name| DeclaredTool { name: name.to_owned(), run: declared(&format!("echo {name}"), &scratch) });
+    let tools = ["one", "two"].map(|name| DeclaredTool {
+        name: name.to_owned(),
+        backend: DeclaredBackend::Command(declared(&format!("echo {name}"), &scratch)),
+    });
     let router = Router::new(tools.into());
     let catalog = Arc::new(
         Catalog::build(CatalogParts { tools: vec![ToolParts::new("one")], ..CatalogParts::new("test", "1.0.0") })

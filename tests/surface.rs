@@ -38,7 +38,7 @@ fn log_messages_are_offered_where_a_tool_talks_and_nowhere_else() {
     };
     for (talk, talks) in [("", false), (", talk: false", false), (", talk: true", true)] {
         let loaded = load(&folder.file("surface.yaml", surface(talk)));
-        assert_eq!(loaded.tools.iter().map(|tool| tool.run.talk).collect::<Vec<_>>(), [false, talks]);
+        assert_eq!(loaded.tools.iter().map(|tool| tool.command().unwrap().talk).collect::<Vec<_>>(), [false, talks]);
         assert_eq!(Catalog::build(loaded.parts).unwrap().logs(), talks);
     }
     assert_eq!(ids(&problems(&folder, surface(", talk: 3"))), [("value-kind", 5)]);
@@ -150,7 +150,7 @@ tools:
     assert_eq!(parts.tools[0].deadline, Some(Duration::from_secs(10)));
     assert_eq!(parts.tools[0].meta.as_ref().unwrap().to_text(), r#"{"com.example/x":{"b":1,"a":2}}"#);
 
-    let run = &loaded.tools[0].run;
+    let run = loaded.tools[0].command().unwrap();
     let literal = |text: &str| Template(vec![Piece::Literal(text.to_owned())]);
     let with =
         |text: &str, name: &str| Template(vec![Piece::Literal(text.to_owned()), Piece::Argument(name.to_owned())]);
@@ -175,7 +175,7 @@ tools:
     let kinds: Vec<_> = run.arguments.iter().map(|a| (a.name.as_str(), a.kind, a.default.clone())).collect();
     assert_eq!(kinds[0], ("path", ArgumentKind::Path, None));
     assert_eq!(kinds[2], ("count", ArgumentKind::Value, Some(Json::Number("20".into()))));
-    let echo = &loaded.tools[1].run;
+    let echo = loaded.tools[1].command().unwrap();
     let fed = Some(Feed::Argument("text".to_owned()));
     assert_eq!((&echo.stdin, echo.output, echo.cap), (&fed, Output::Json, 60_000));
     assert_eq!(echo.cwd, folder.0);

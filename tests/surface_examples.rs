@@ -34,7 +34,7 @@ fn the_examples_pass_without_a_warning() {
         assert_eq!(surface.current().tools().len(), loaded.tools.len());
     }
     let disk = example("disk.yaml");
-    assert!(disk.tools.iter().any(|tool| tool.run.output == Output::Json));
+    assert!(disk.tools.iter().any(|tool| tool.command().unwrap().output == Output::Json));
 }
 
 /// A command line as `core` would render it, well enough for the examples.
@@ -136,14 +136,14 @@ fn the_git_example_runs_no_program_that_the_repository_names() {
     ];
     for (name, given, expected) in calls {
         let tool = loaded.tools.iter().find(|tool| tool.name == name).unwrap();
-        let output = String::from_utf8(run(&tool.run, given).stdout).unwrap();
+        let output = String::from_utf8(run(tool.command().unwrap(), given).stdout).unwrap();
         assert!(output.contains(expected), "{name}: {output}");
         assert!(!folder.0.join("marked").exists(), "{name} ran what the repository names");
     }
     git(&["diff"]);
     assert!(folder.0.join("marked").exists(), "the repository names nothing that runs, so this test shows nothing");
     let show = loaded.tools.iter().find(|tool| tool.name == "show").unwrap();
-    let line = command_line(&show.run, &[("revision", "--output=stolen")]);
+    let line = command_line(show.command().unwrap(), &[("revision", "--output=stolen")]);
     let output = Command::new(&line[0]).args(&line[1..]).current_dir(&repository).output().unwrap();
     assert!(!output.status.success() && !repository.join("stolen").exists());
 }
@@ -153,7 +153,7 @@ fn the_disk_example_works_on_this_machine() {
     let loaded = example("disk.yaml");
     let call = |name: &str, given: &[(&str, &str)]| {
         let tool = loaded.tools.iter().find(|tool| tool.name == name).unwrap();
-        String::from_utf8(run(&tool.run, given).stdout).unwrap()
+        String::from_utf8(run(tool.command().unwrap(), given).stdout).unwrap()
     };
     assert!(call("space", &[]).contains('%'));
     assert!(call("usage", &[("path", "examples")]).contains("examples"));
@@ -167,7 +167,7 @@ fn the_disk_example_works_on_this_machine() {
     let catalog = Catalog::build(loaded.parts.clone()).unwrap();
     let schema = catalog.tool("measure").unwrap().output.as_ref().unwrap();
     for (text, expected) in [("a b\nc\n", [2, 3, 6]), ("", [0, 0, 0])] {
-        let output = run(&measure.run, &[("text", text)]).stdout;
+        let output = run(measure.command().unwrap(), &[("text", text)]).stdout;
         let value: serde_json::Value = serde_json::from_slice(&output).unwrap();
         assert!(schema.violations(&value).is_empty());
         assert_eq!([&value["lines"], &value["words"], &value["bytes"]], expected.each_ref());

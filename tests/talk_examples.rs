@@ -141,7 +141,7 @@ const QUESTION: &str = "Delete 3 backup files? old/.hidden/c.bak, old/a~, old/b 
 fn the_example_passes_without_a_warning() {
     let loaded = load(&Path::new(EXAMPLES).join("talk.yaml"));
     assert!(loaded.warnings.is_empty(), "{}", render(&loaded.warnings, false));
-    assert!(loaded.tools.iter().all(|tool| tool.run.talk));
+    assert!(loaded.tools.iter().all(|tool| tool.command().unwrap().talk));
 }
 
 #[test]

@@ -61,8 +61,8 @@ impl Call {
                 return exit::usage();
             }
         };
-        let talks = loaded.tools.iter().any(|tool| tool.name == self.tool && tool.run.talk);
         let router = Router::new(loaded.tools);
+        let talks = router.backend(&self.tool).is_some_and(Backend::talks);
         let Ok(catalog) = Catalog::build(loaded.parts) else { return exit::surface() };
         if let Some(refused) = misfit(&catalog, &self.tool, &arguments) {
             return refused;

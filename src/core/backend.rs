@@ -14,7 +14,7 @@ use super::resource::Resources;
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome, ToolName};
 use crate::surface::LoadedSurface;
-use crate::surface::declaration::{DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool};
+use crate::surface::declaration::{DeclaredBackend, DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool};
 
 /// What carries out a tool.
 #[derive(Debug)]
@@ -24,6 +24,13 @@ pub enum Backend {
 }
 
 impl Backend {
+    /// Whether it reports progress, logs or asks while it runs.
+    pub fn talks(&self) -> bool {
+        match self {
+            Self::Command(tool) => tool.talks(),
+        }
+    }
+
     async fn run(&self, called: Called<'_>, caller: &dyn Caller) -> Outcome {
         match self {
             Self::Command(tool) => tool.run(called, caller).await,
@@ -42,7 +49,12 @@ pub struct Router {
 impl Router {
     /// Takes the declared tools; finds each program now, so that a missing one is known before it is called.
     pub fn new(tools: Vec<DeclaredTool>) -> Self {
-        let backend = |tool: DeclaredTool| (tool.name.clone(), Backend::Command(CommandTool::new(tool.name, tool.run)));
+        let backend = |tool: DeclaredTool| {
+            let backend = match tool.backend {
+                DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run)),
+            };
+            (tool.name, backend)
+        };
         Self { backends: tools.into_iter().map(backend).collect(), ..Self::default() }
     }
 

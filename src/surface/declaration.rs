@@ -19,8 +19,24 @@ pub const PROMPT_BYTES: usize = 1024 * 1024;
 pub struct DeclaredTool {
     /// The name under which the catalog publishes it.
     pub name: String,
-    /// The command behind it.
-    pub run: Run,
+    /// What carries it out.
+    pub backend: DeclaredBackend,
+}
+
+impl DeclaredTool {
+    /// The command that carries it out, if one does.
+    pub fn command(&self) -> Option<&Run> {
+        match &self.backend {
+            DeclaredBackend::Command(run) => Some(run),
+        }
+    }
+}
+
+/// What carries a tool out, as declared.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DeclaredBackend {
+    /// A command.
+    Command(Run),
 }
 
 /// A resource as declared: what is read under its address.

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::ArgumentEntry;
 use super::declaration::{
-    Argument, CommandSource, DeclaredMessage, DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool,
-    Element, FileSource, FolderSource, Output, Run, Said, Source, Template,
+    Argument, CommandSource, DeclaredBackend, DeclaredMessage, DeclaredPrompt, DeclaredResource, DeclaredTemplate,
+    DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Template,
 };
 use super::file::{
-    BackendEntry, ElementEntry, MessageEntry, PromptEntry, ResourceEntry, SaidEntry, SourceEntry, SurfaceFile, Want,
+    BackendEntry, ElementEntry, KindEntry, MessageEntry, PromptEntry, ResourceEntry, SaidEntry, SourceEntry,
+    SurfaceFile, Want,
 };
 use super::resolve::{Resolved, ResolvedBackend};
 use super::watch::Watched;
@@ -42,8 +43,10 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
     let surface = &file.name.as_ref()?.value;
     let mut backends = resolved.backends.into_iter();
     let declared_tools = file.tools.iter().zip(backends.by_ref().take(file.tools.len())).map(|(tool, paths)| {
-        let run = run(&tool.backend, paths, &root)?;
-        Some(DeclaredTool { name: tool.name.value.clone(), run })
+        let backend = match tool.kind.as_ref()? {
+            KindEntry::Command => DeclaredBackend::Command(run(&tool.backend, paths, &root)?),
+        };
+        Some(DeclaredTool { name: tool.name.value.clone(), backend })
     });
     let tools = declared_tools.collect::<Option<_>>()?;
     let mut resources = Vec::new();

@@ -15,6 +15,7 @@ mod lint;
 mod listing;
 mod load;
 pub mod lock;
+pub mod manifest;
 mod matching;
 mod media;
 mod parts;

@@ -120,6 +120,11 @@ impl CommandTool {
         Self { name, run, program, reporter }
     }
 
+    /// Whether the program is given a descriptor to talk on while it runs.
+    pub fn talks(&self) -> bool {
+        self.run.talk
+    }
+
     /// Renders a call without running it.
     pub fn prepare(&self, arguments: &Arguments) -> Result<Prepared, Refusal> {
         let program = self.program()?;

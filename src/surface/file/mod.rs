@@ -17,7 +17,7 @@ pub(crate) use self::backend::{BackendEntry, ElementEntry, PathEntry, Want};
 pub(crate) use self::prompt::{MessageEntry, PromptEntry, SaidEntry};
 pub(crate) use self::resource::{READ_AT_MOST, ResourceEntry, SourceEntry};
 pub(crate) use self::skill::SkillEntry;
-pub(crate) use self::tool::ToolEntry;
+pub(crate) use self::tool::{KindEntry, ToolEntry};
 use super::fields::Fields;
 use super::lint::{duration, value_kind};
 use super::problem::Findings;

@@ -5,12 +5,13 @@ use super::described::{self, Described};
 use crate::protocol::TaskSupport;
 use crate::surface::arguments;
 use crate::surface::fields::Fields;
-use crate::surface::lint::{backend as other_backends, value_kind};
+use crate::surface::lint::backend::Kind;
+use crate::surface::lint::{self, value_kind};
 use crate::surface::problem::Findings;
 use crate::surface::source::{At, Span};
 use crate::surface::tree::{Entry, Node};
 
-/// Keys of a tool, beside those of its command.
+/// Keys of a tool, whatever carries it out.
 const KEYS: &[&str] = &[
     "title",
     "description",
@@ -27,9 +28,17 @@ const KEYS: &[&str] = &[
     "divergent",
     "task",
     "scopes",
-    "stdin",
-    "talk",
 ];
+
+/// Keys of a tool that is a command, beside those of every command.
+const COMMAND_KEYS: &[&str] = &["stdin", "talk"];
+
+/// What carries a tool out, as written.
+#[derive(Debug)]
+pub(crate) enum KindEntry {
+    /// The command of the tool's `backend`.
+    Command,
+}
 
 /// A tool.
 #[derive(Debug)]
@@ -45,6 +54,8 @@ pub(crate) struct ToolEntry<'t> {
     pub(crate) divergent: bool,
     pub(crate) task: TaskSupport,
     pub(crate) scopes: Vec<At<String>>,
+    /// `None` if it is not known which it is.
+    pub(crate) kind: Option<KindEntry>,
     pub(crate) backend: BackendEntry<'t>,
 }
 
@@ -65,12 +76,13 @@ impl ToolEntry<'_> {
 
 /// Reads a tool.
 pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<ToolEntry<'t>> {
-    let known = [KEYS, backend::RUN_KEYS, other_backends::among(&entry.node)].concat();
-    let fields = Fields::of(&entry.node, entry.key.span, "a tool", &known, findings)?;
-    other_backends::check(&entry.node, findings);
-    if other_backends::among(&entry.node).is_empty() {
-        fields.require("run", "write the program and its arguments, such as `run: [git, --version]`", findings);
-    }
+    let kind = lint::backend::of(entry, findings);
+    let keys: &[&[&str]] = match kind {
+        Some(Kind::Run) => &[KEYS, backend::RUN_KEYS, COMMAND_KEYS],
+        // Whatever is meant, its keys are not unknown.
+        _ => &[KEYS, &lint::backend::KEYS, backend::RUN_KEYS, COMMAND_KEYS],
+    };
+    let fields = Fields::of(&entry.node, entry.key.span, "a tool", &keys.concat(), findings)?;
     let input = arguments::read(&fields, findings);
     Some(ToolEntry {
         name: &entry.key,
@@ -84,6 +96,10 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
         divergent: fields.flag("divergent", findings).is_some_and(|flag| flag.value),
         task: task(&fields, findings),
         scopes: fields.texts("scopes", findings),
+        kind: kind.and_then(|kind| match kind {
+            Kind::Run => Some(KindEntry::Command),
+            Kind::Target | Kind::Http | Kind::Upstream | Kind::Builtin => None,
+        }),
         backend: BackendEntry::of_command(&entry.key, input, &fields, findings),
     })
 }

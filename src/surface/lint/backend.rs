@@ -1,25 +1,71 @@
-//! A tool is carried out by a command. Other backends have names of their own, which are refused with a word.
+//! A tool is carried out by one backend; two would leave open which counts.
 
 use crate::surface::problem::{Findings, Rule};
-use crate::surface::tree::Node;
+use crate::surface::tree::Entry;
 
-pub(crate) const RULE: Rule = Rule::error("backend", "a tool has the backend `run`, the only one served by this build");
+pub(crate) const RULE: Rule = Rule::error(
+    "backend",
+    "a tool has exactly one backend: `run`, `target`, `http`, `upstream` or `builtin`, and is served by this build",
+);
 
-/// The other kinds of backend that the format reserves.
-const RESERVED: [&str; 4] = ["http", "target", "upstream", "builtin"];
-
-/// The keys of other backends if a tool has any, so that they are not unknown and `run` is not asked for too.
-pub(crate) fn among(tool: &Node) -> &'static [&'static str] {
-    let any = RESERVED.iter().any(|backend| tool.get(backend).is_some());
-    if any { &RESERVED } else { &[] }
+/// A kind of backend, by the key that declares it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A command.
+    Run,
+    /// An action of a registered capability.
+    Target,
+    /// An HTTP request.
+    Http,
+    /// A tool of another MCP server.
+    Upstream,
+    /// A tool of a built-in domain.
+    Builtin,
 }
 
-/// Reports the other backends of a tool.
-pub(crate) fn check(tool: &Node, findings: &mut Findings) {
-    for entry in RESERVED.iter().filter_map(|backend| tool.get(backend)) {
-        let message = format!("the backend `{}` is not served by this build", entry.key.value);
-        findings.report(&RULE, entry.key.span, message, "declare the command with `run`");
+impl Kind {
+    const ALL: [Self; 5] = [Self::Run, Self::Target, Self::Http, Self::Upstream, Self::Builtin];
+
+    /// The key that declares it.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Target => "target",
+            Self::Http => "http",
+            Self::Upstream => "upstream",
+            Self::Builtin => "builtin",
+        }
     }
+
+    fn is_served(self) -> bool {
+        matches!(self, Self::Run)
+    }
+}
+
+/// Every key that declares a backend.
+pub(crate) const KEYS: [&str; 5] = ["run", "target", "http", "upstream", "builtin"];
+
+/// The one backend of a tool. None, several, and one that this build does not serve are reported.
+pub(crate) fn of(tool: &Entry, findings: &mut Findings) -> Option<Kind> {
+    // What is no mapping is reported where its keys are read.
+    tool.node.as_map()?;
+    let mut present = Kind::ALL.into_iter().filter_map(|kind| Some((kind, tool.node.get(kind.key())?.key.span)));
+    match (present.next(), present.next()) {
+        (Some((kind, _)), None) if kind.is_served() => return Some(kind),
+        (Some((kind, span)), None) => {
+            let message = format!("the backend `{}` is not served by this build", kind.key());
+            findings.report(&RULE, span, message, "declare the command with `run`");
+        }
+        (None, _) => {
+            let remedy = "write the program and its arguments, such as `run: [git, --version]`";
+            findings.report(&RULE, tool.key.span, "a tool has no backend", remedy);
+        }
+        (Some((first, _)), Some((second, span))) => {
+            let message = format!("a tool has both `{}` and `{}`", first.key(), second.key());
+            findings.report(&RULE, span, message, "leave out one of the two");
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -27,10 +73,12 @@ mod tests {
     use super::super::examples::{breaks, keeps, problems, tool};
 
     #[test]
-    fn a_reserved_backend_is_named_as_such_and_not_as_an_unknown_key() {
-        let yaml = "surface: s\nversion: 1.0.0\ntools: {t: {description: x, http: {url: x}}}\n";
-        breaks(super::RULE, yaml);
-        assert_eq!(problems(yaml).list().len(), 1);
+    fn a_tool_has_exactly_one_backend() {
+        for bad in ["http: {url: x}", "title: x", "run: [ls]\n    target: a/b", "http: x\n    upstream: y"] {
+            let yaml = format!("surface: s\nversion: 1.0.0\ntools:\n  t:\n    description: x\n    {bad}\n");
+            breaks(super::RULE, &yaml);
+            assert_eq!(problems(&yaml).list().len(), 1, "{}", problems(&yaml));
+        }
         keeps(super::RULE, &tool(""));
     }
 }
