@@ -5,7 +5,10 @@ mod call;
 mod carry;
 mod check;
 mod completions;
+mod diff;
 mod digest;
+mod listed;
+mod lock;
 mod logging;
 mod probe;
 mod read;
@@ -15,7 +18,9 @@ mod show;
 mod signals;
 mod state;
 mod talk;
+mod target;
 mod token;
+mod verify;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -76,6 +81,9 @@ enum Command {
     Read(read::Read),
     Prompt(read::Prompt),
     Digest(digest::Digest),
+    Diff(diff::Diff),
+    Lock(lock::WriteLock),
+    Verify(verify::Verify),
     Probe(probe::Probe),
     Token(token::Token),
     Completions(completions::Completions),
@@ -98,6 +106,9 @@ pub(crate) fn run() -> ExitCode {
         Command::Read(read) => read.run(),
         Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
+        Command::Diff(diff) => diff.run(),
+        Command::Lock(lock) => lock.run(),
+        Command::Verify(verify) => verify.run(),
         Command::Probe(probe) => probe.run(),
         Command::Token(token) => token.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),

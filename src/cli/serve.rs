@@ -29,7 +29,7 @@ use super::{SurfaceFile, exit, show};
     The surface is read again when its file, its lock or a folder that it lists changes, and on SIGHUP: a good one takes the \
     place of the one before, its clients are told which lists differ, and calls in flight end as they began; a bad one is shown \
     here and changes nothing.\n\n\
-    Where NAME.lock stands beside NAME.yaml, only tools of its digest are served (twodoor digest --lock writes it).\n\n\
+    Where NAME.lock stands beside NAME.yaml, only tools of its digest are served (twodoor lock writes it).\n\n\
     Examples:\n  twodoor serve examples/git.yaml\n  twodoor serve examples/git.yaml --http 127.0.0.1:8484\n  \
     twodoor serve examples/git.yaml --http 127.0.0.1:8484 --auth callers.yaml\n\n\
     The HTTP endpoint is /mcp; GET /healthz says whether the server lives."

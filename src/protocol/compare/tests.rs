@@ -1,3 +1,5 @@
+//! The comparison against tables of changes, floods, and the canonical text.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -51,7 +51,7 @@ mod similar_names;
 mod skill_folder;
 mod source_path;
 pub(super) mod stdin_argument;
-mod surface_name;
+pub(super) mod surface_name;
 mod tool_count;
 mod two_placeholders;
 pub(super) mod unknown_key;
@@ -60,7 +60,7 @@ pub(super) mod unknown_resource;
 mod unused_argument;
 pub(super) mod value_kind;
 pub(super) mod variable;
-mod version;
+pub(super) mod version;
 
 use super::file::SurfaceFile;
 use super::problem::{Findings, Rule};
@@ -189,6 +189,7 @@ pub fn rules() -> Vec<Rule> {
         lock::DIGEST,
         lock::DIFFERS,
         lock::MISSING,
+        lock::BUMP,
         callers::NAME,
         callers::HASH,
         callers::SCOPE,
