@@ -3,7 +3,7 @@
 //! Promises: what was locked before is replaced in one step or not at all, and only under a version that says what
 //! changed.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -122,7 +122,7 @@ pub(crate) fn write(loaded: &LoadedSurface, catalog: &Catalog, unbumped: bool) -
             }
         }
     }
-    if let Err(error) = replace(&path, &lock::text(catalog)) {
+    if let Err(error) = write_as(&path, lock::text(catalog).as_bytes(), None) {
         show::error(&format!("{} cannot be written: {error}", path.display()), "write it where you may");
         return Err(exit::differs());
     }
@@ -136,13 +136,17 @@ pub(crate) fn write(loaded: &LoadedSurface, catalog: &Catalog, unbumped: bool) -
     })
 }
 
-/// Puts a file in the place of another in one step, so that whoever reads finds one of them whole.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+/// Puts a file in the place of another in one step, so that whoever reads finds one of them whole; with these
+/// permissions from the first byte on.
+pub(super) fn write_as(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> std::io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}", std::process::id()));
     let new = path.with_file_name(name);
     let written = File::create_new(&new).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
+        file.write_all(bytes)?;
         file.sync_all()
     });
     let replaced = written.and_then(|()| std::fs::rename(&new, path)).and_then(|()| {

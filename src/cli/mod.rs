@@ -7,9 +7,11 @@ mod check;
 mod completions;
 mod diff;
 mod digest;
+mod freeze;
 mod listed;
 mod lock;
 mod logging;
+mod mounts;
 mod probe;
 mod read;
 mod reload;
@@ -84,6 +86,7 @@ enum Command {
     Diff(diff::Diff),
     Lock(lock::WriteLock),
     Verify(verify::Verify),
+    Freeze(freeze::Freeze),
     Probe(probe::Probe),
     Token(token::Token),
     Completions(completions::Completions),
@@ -109,6 +112,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Diff(diff) => diff.run(),
         Command::Lock(lock) => lock.run(),
         Command::Verify(verify) => verify.run(),
+        Command::Freeze(freeze) => freeze.run(),
         Command::Probe(probe) => probe.run(),
         Command::Token(token) => token.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),
