@@ -142,6 +142,20 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     }
 }
 
+/// What a text says is published. Nothing that depends on this machine is checked.
+pub(crate) fn declared(mut findings: Findings, host: &Host) -> Result<CatalogParts, Problems> {
+    let parts = tree::parse(&mut findings).and_then(|root| {
+        let file = file::read(&root, &mut findings)?;
+        lint::surface_name::check(&file, &mut findings);
+        lint::version::check(&file, &mut findings);
+        Some(parts::of(&file, &resolve::resolve(&file, host)).parts)
+    });
+    match parts {
+        Some(parts) if !findings.has_errors() => Ok(parts),
+        _ => Err(findings.into_problems()),
+    }
+}
+
 /// A problem of the catalog, at its place in the file.
 fn finding(error: CatalogError, file: &SurfaceFile<'_>, published: &Published, skills_read: &[bool]) -> Finding {
     let pointer = &error.pointer;

@@ -5,6 +5,7 @@
 //! waits for the end of output, which a grandchild may hold open for ever. Logs no argument.
 //! Used by the domains of `core`, and by the command line to start a server that it speaks to.
 
+pub mod git;
 mod group;
 mod line;
 mod output;

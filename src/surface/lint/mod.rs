@@ -64,7 +64,7 @@ mod similar_names;
 mod skill_folder;
 mod source_path;
 pub(super) mod stdin_argument;
-mod surface_name;
+pub(super) mod surface_name;
 mod tool_count;
 mod two_placeholders;
 pub(super) mod unknown_key;
@@ -76,7 +76,7 @@ pub(super) mod upstream_digest;
 pub(super) mod upstream_source;
 pub(super) mod value_kind;
 pub(super) mod variable;
-mod version;
+pub(super) mod version;
 
 use super::file::SurfaceFile;
 use super::problem::{Findings, Rule};
@@ -232,6 +232,7 @@ pub fn rules() -> Vec<Rule> {
         lock::DIGEST,
         lock::DIFFERS,
         lock::MISSING,
+        lock::BUMP,
         frozen::LABEL,
         frozen::NAME,
         frozen::CHANGED,
