@@ -8,11 +8,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::capability::operator::{Operator, OperatorTool, Shelf};
 use super::command::{Called, CommandTool};
 use super::prompt::Prompts;
 use super::resource::Resources;
 use crate::protocol::invoke::BoxFuture;
-use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome, ToolName};
+use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome, Principal, ToolName};
 use crate::surface::LoadedSurface;
 use crate::surface::declaration::{DeclaredBackend, DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool};
 
@@ -21,6 +22,8 @@ use crate::surface::declaration::{DeclaredBackend, DeclaredPrompt, DeclaredResou
 pub enum Backend {
     /// A declared argument vector.
     Command(CommandTool),
+    /// A tool of the operator surface.
+    Operator(OperatorTool),
 }
 
 impl Backend {
@@ -28,12 +31,14 @@ impl Backend {
     pub fn talks(&self) -> bool {
         match self {
             Self::Command(tool) => tool.talks(),
+            Self::Operator(_) => false,
         }
     }
 
-    async fn run(&self, called: Called<'_>, caller: &dyn Caller) -> Outcome {
+    async fn run(&self, called: Called<'_>, principal: &Principal, caller: &dyn Caller) -> Outcome {
         match self {
             Self::Command(tool) => tool.run(called, caller).await,
+            Self::Operator(tool) => tool.run(called.arguments, principal, caller).await,
         }
     }
 }
@@ -49,13 +54,14 @@ pub struct Router {
 impl Router {
     /// Takes the declared tools; finds each program now, so that a missing one is known before it is called.
     pub fn new(tools: Vec<DeclaredTool>) -> Self {
-        let backend = |tool: DeclaredTool| {
-            let backend = match tool.backend {
-                DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run)),
-            };
-            (tool.name, backend)
+        let backend = |tool: DeclaredTool| match tool.backend {
+            DeclaredBackend::Command(run) => {
+                Some((tool.name.clone(), Backend::Command(CommandTool::new(tool.name, run))))
+            }
+            // They stand upon a registry: see `with_operator`.
+            DeclaredBackend::Builtin(_) => None,
         };
-        Self { backends: tools.into_iter().map(backend).collect(), ..Self::default() }
+        Self { backends: tools.into_iter().filter_map(backend).collect(), ..Self::default() }
     }
 
     /// Takes everything that a surface declares.
@@ -63,6 +69,21 @@ impl Router {
         Self::new(loaded.tools.clone())
             .with_resources(loaded.resources.clone(), loaded.templates.clone())
             .with_prompts(loaded.prompts.clone())
+    }
+
+    /// Takes the built-in tools too, which work on a registry; `variable` reads the environment.
+    pub fn with_operator(
+        mut self,
+        tools: &[DeclaredTool],
+        shelf: Arc<dyn Shelf>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        let operator = Arc::new(Operator::new(shelf, tools, variable));
+        self.backends.extend(tools.iter().filter_map(|tool| {
+            let declared = tool.builtin()?.clone();
+            Some((tool.name.clone(), Backend::Operator(OperatorTool::new(declared, Arc::clone(&operator)))))
+        }));
+        self
     }
 
     /// Takes the declared resources and templates too.
@@ -86,7 +107,7 @@ impl Router {
         let Invocation { catalog, operation, .. } = &invocation;
         match operation {
             Operation::Call { tool, arguments, .. } => {
-                self.call(tool, Called::new(arguments, &invocation), &*caller).await
+                self.call(tool, Called::new(arguments, &invocation), &invocation.principal, &*caller).await
             }
             Operation::Read { uri, found } => self.resources.read(uri, found, catalog, &*caller).await,
             Operation::Prompt { name, arguments } => {
@@ -99,11 +120,11 @@ impl Router {
 
     /// Looks up, has the call reviewed, runs it. The safety gate stands between the two lines below: what
     /// it clears contains the invocation, and [`Backend::run`] then takes nothing else.
-    async fn call(&self, tool: &ToolName, called: Called<'_>, caller: &dyn Caller) -> Outcome {
+    async fn call(&self, tool: &ToolName, called: Called<'_>, principal: &Principal, caller: &dyn Caller) -> Outcome {
         let Some(backend) = self.backends.get(tool.as_str()) else {
             return defect(&format!("the tool {tool} is published but has no backend"));
         };
-        backend.run(called, caller).await
+        backend.run(called, principal, caller).await
     }
 }
 

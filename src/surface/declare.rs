@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::ArgumentEntry;
 use super::declaration::{
-    Argument, CommandSource, DeclaredBackend, DeclaredMessage, DeclaredPrompt, DeclaredResource, DeclaredTemplate,
-    DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Template,
+    Argument, CommandSource, DeclaredBackend, DeclaredBuiltin, DeclaredMessage, DeclaredPrompt, DeclaredResource,
+    DeclaredTemplate, DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Template,
 };
 use super::file::{
     BackendEntry, ElementEntry, KindEntry, MessageEntry, PromptEntry, ResourceEntry, SaidEntry, SourceEntry,
@@ -45,6 +45,11 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
     let declared_tools = file.tools.iter().zip(backends.by_ref().take(file.tools.len())).map(|(tool, paths)| {
         let backend = match tool.kind.as_ref()? {
             KindEntry::Command => DeclaredBackend::Command(run(&tool.backend, paths, &root)?),
+            KindEntry::Builtin(builtin) => DeclaredBackend::Builtin(DeclaredBuiltin {
+                builtin: *builtin,
+                timeout: tool.backend.timeout,
+                cap: tool.backend.cap,
+            }),
         };
         Some(DeclaredTool { name: tool.name.value.clone(), backend })
     });

@@ -4,6 +4,7 @@ use super::backend::{self, BackendEntry};
 use super::described::{self, Described};
 use crate::protocol::TaskSupport;
 use crate::surface::arguments;
+use crate::surface::builtin::Builtin;
 use crate::surface::fields::Fields;
 use crate::surface::lint::backend::Kind;
 use crate::surface::lint::{self, value_kind};
@@ -33,11 +34,16 @@ const KEYS: &[&str] = &[
 /// Keys of a tool that is a command, beside those of every command.
 const COMMAND_KEYS: &[&str] = &["stdin", "talk"];
 
+/// Keys of a tool that is built in: its definition comes with it.
+const BUILTIN_KEYS: &[&str] = &["builtin", "title", "description", "icons", "meta", "timeout", "cap", "task", "scopes"];
+
 /// What carries a tool out, as written.
 #[derive(Debug)]
 pub(crate) enum KindEntry {
     /// The command of the tool's `backend`.
     Command,
+    /// A built-in tool.
+    Builtin(Builtin),
 }
 
 /// A tool.
@@ -79,6 +85,7 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
     let kind = lint::backend::of(entry, findings);
     let keys: &[&[&str]] = match kind {
         Some(Kind::Run) => &[KEYS, backend::RUN_KEYS, COMMAND_KEYS],
+        Some(Kind::Builtin) => &[BUILTIN_KEYS],
         // Whatever is meant, its keys are not unknown.
         _ => &[KEYS, &lint::backend::KEYS, backend::RUN_KEYS, COMMAND_KEYS],
     };
@@ -98,10 +105,21 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
         scopes: fields.texts("scopes", findings),
         kind: kind.and_then(|kind| match kind {
             Kind::Run => Some(KindEntry::Command),
-            Kind::Target | Kind::Http | Kind::Upstream | Kind::Builtin => None,
+            Kind::Builtin => builtin(&fields, findings).map(KindEntry::Builtin),
+            Kind::Target | Kind::Http | Kind::Upstream => None,
         }),
         backend: BackendEntry::of_command(&entry.key, input, &fields, findings),
     })
+}
+
+/// The built-in tool that is named.
+fn builtin(fields: &Fields<'_>, findings: &mut Findings) -> Option<Builtin> {
+    let said = fields.text("builtin", findings)?;
+    let found = Builtin::parse(&said.value);
+    if found.is_none() {
+        value_kind::one_of("builtin", &said, &Builtin::ALL.map(Builtin::name), findings);
+    }
+    found
 }
 
 fn task(fields: &Fields<'_>, findings: &mut Findings) -> TaskSupport {
