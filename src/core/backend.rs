@@ -10,12 +10,14 @@ use std::sync::Arc;
 
 use super::capability::operator::{Operator, OperatorTool, Shelf};
 use super::command::{Called, CommandTool};
+use super::gate::{Cleared, Desk, Gate, Subject};
 use super::prompt::Prompts;
 use super::resource::Resources;
 use crate::protocol::invoke::BoxFuture;
-use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome, Principal, ToolName};
+use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome};
 use crate::surface::LoadedSurface;
 use crate::surface::declaration::{DeclaredBackend, DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool};
+use crate::surface::effect::Policy;
 
 /// What carries out a tool.
 #[derive(Debug)]
@@ -35,10 +37,33 @@ impl Backend {
         }
     }
 
-    async fn run(&self, called: Called<'_>, principal: &Principal, caller: &dyn Caller) -> Outcome {
+    /// Runs a call that was cleared, and nothing else.
+    pub async fn run(&self, cleared: Cleared, caller: &dyn Caller) -> Outcome {
+        let invocation = cleared.invocation();
+        let Operation::Call { arguments, .. } = &invocation.operation else {
+            return defect(&format!("the {} was given to the backend of a tool", invocation.operation.name()));
+        };
         match self {
-            Self::Command(tool) => tool.run(called, caller).await,
-            Self::Operator(tool) => tool.run(called.arguments, principal, caller).await,
+            Self::Command(tool) => tool.run(Called::new(arguments, invocation), caller).await,
+            Self::Operator(tool) => tool.run(arguments, &invocation.principal, caller).await,
+        }
+    }
+}
+
+/// A tool: its backend, and what is declared of it.
+#[derive(Debug)]
+struct Tool {
+    backend: Backend,
+    policy: Policy,
+}
+
+impl Tool {
+    /// What a call of it would do. A backend that can do several things says by the arguments which it is; the outcome
+    /// of a call that cannot be done at all, about which nobody need be asked.
+    async fn subject(&self, name: &str, invocation: &Invocation) -> Result<Subject, Box<Outcome>> {
+        match (&self.backend, invocation.operation.arguments()) {
+            (Backend::Operator(tool), Some(arguments)) if tool.builtin().runs() => tool.subject(arguments).await,
+            (Backend::Command(_) | Backend::Operator(_), _) => Ok(Subject::of_tool(name, self.policy)),
         }
     }
 }
@@ -46,7 +71,8 @@ impl Backend {
 /// The backends of one surface: of tools by their name, of everything else by what it is read from.
 #[derive(Debug, Default)]
 pub struct Router {
-    backends: HashMap<String, Backend>,
+    tools: HashMap<String, Tool>,
+    gate: Gate,
     resources: Resources,
     prompts: Prompts,
 }
@@ -54,19 +80,21 @@ pub struct Router {
 impl Router {
     /// Takes the declared tools; finds each program now, so that a missing one is known before it is called.
     pub fn new(tools: Vec<DeclaredTool>) -> Self {
-        let backend = |tool: DeclaredTool| match tool.backend {
-            DeclaredBackend::Command(run) => {
-                Some((tool.name.clone(), Backend::Command(CommandTool::new(tool.name, run))))
-            }
-            // They stand upon a registry: see `with_operator`.
-            DeclaredBackend::Builtin(_) => None,
+        let backend = |tool: DeclaredTool| {
+            let backend = match tool.backend {
+                DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run)),
+                // They stand upon a registry: see `with_operator`.
+                DeclaredBackend::Builtin(_) => return None,
+            };
+            Some((tool.name, Tool { backend, policy: tool.policy }))
         };
-        Self { backends: tools.into_iter().filter_map(backend).collect(), ..Self::default() }
+        Self { tools: tools.into_iter().filter_map(backend).collect(), ..Self::default() }
     }
 
     /// Takes everything that a surface declares.
     pub fn of(loaded: &LoadedSurface) -> Self {
-        Self::new(loaded.tools.clone())
+        let gate = Gate::new(&*loaded.name, loaded.version.to_string(), Arc::default());
+        Self { gate, ..Self::new(loaded.tools.clone()) }
             .with_resources(loaded.resources.clone(), loaded.templates.clone())
             .with_prompts(loaded.prompts.clone())
     }
@@ -79,9 +107,9 @@ impl Router {
         variable: impl Fn(&str) -> Option<String>,
     ) -> Self {
         let operator = Arc::new(Operator::new(shelf, tools, variable));
-        self.backends.extend(tools.iter().filter_map(|tool| {
-            let declared = tool.builtin()?.clone();
-            Some((tool.name.clone(), Backend::Operator(OperatorTool::new(declared, Arc::clone(&operator)))))
+        self.tools.extend(tools.iter().filter_map(|tool| {
+            let backend = Backend::Operator(OperatorTool::new(tool.builtin()?.clone(), Arc::clone(&operator)));
+            Some((tool.name.clone(), Tool { backend, policy: tool.policy }))
         }));
         self
     }
@@ -98,17 +126,22 @@ impl Router {
         self
     }
 
+    /// The same, with the desk of the process: what is asked, approved and written down is kept there.
+    #[must_use]
+    pub fn at(mut self, desk: Arc<Desk>) -> Self {
+        self.gate = self.gate.at(desk);
+        self
+    }
+
     /// The backend of a tool, for what is done without a call: a dry run, a check.
     pub fn backend(&self, tool: &str) -> Option<&Backend> {
-        self.backends.get(tool)
+        self.tools.get(tool).map(|tool| &tool.backend)
     }
 
     async fn carry_out(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> Outcome {
         let Invocation { catalog, operation, .. } = &invocation;
         match operation {
-            Operation::Call { tool, arguments, .. } => {
-                self.call(tool, Called::new(arguments, &invocation), &invocation.principal, &*caller).await
-            }
+            Operation::Call { .. } => self.call(invocation, &*caller).await,
             Operation::Read { uri, found } => self.resources.read(uri, found, catalog, &*caller).await,
             Operation::Prompt { name, arguments } => {
                 self.prompts.say(name, arguments, &self.resources, catalog, &*caller).await
@@ -118,13 +151,18 @@ impl Router {
         }
     }
 
-    /// Looks up, has the call reviewed, runs it. The safety gate stands between the two lines below: what
-    /// it clears contains the invocation, and [`Backend::run`] then takes nothing else.
-    async fn call(&self, tool: &ToolName, called: Called<'_>, principal: &Principal, caller: &dyn Caller) -> Outcome {
-        let Some(backend) = self.backends.get(tool.as_str()) else {
-            return defect(&format!("the tool {tool} is published but has no backend"));
+    /// Looks up, has the gate review the call, runs it. What the gate clears contains the invocation, and
+    /// [`Backend::run`] takes nothing else.
+    async fn call(&self, invocation: Invocation, caller: &dyn Caller) -> Outcome {
+        let found = invocation.operation.tool().and_then(|name| Some((name, self.tools.get(name.as_str())?)));
+        let Some((name, tool)) = found else {
+            return defect(&format!("the {} is published but has no backend", invocation.operation.name()));
         };
-        backend.run(called, principal, caller).await
+        let subject = match tool.subject(name.as_str(), &invocation).await {
+            Ok(subject) => subject,
+            Err(outcome) => return *outcome,
+        };
+        self.gate.pass(invocation, &subject, |cleared| tool.backend.run(cleared, caller)).await
     }
 }
 

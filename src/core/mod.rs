@@ -11,6 +11,7 @@ pub mod capability;
 pub mod command;
 pub mod confine;
 mod fill;
+pub mod gate;
 pub mod outgoing;
 pub mod process;
 pub mod prompt;

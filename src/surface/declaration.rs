@@ -8,6 +8,7 @@ use std::time::Duration;
 
 pub use super::address::encoded;
 use super::builtin::Builtin;
+use super::effect::Policy;
 pub use super::matching::{Matching, is_in_sight};
 pub use super::media::type_of;
 use crate::protocol::{Json, Role};
@@ -20,6 +21,8 @@ pub const PROMPT_BYTES: usize = 1024 * 1024;
 pub struct DeclaredTool {
     /// The name under which the catalog publishes it.
     pub name: String,
+    /// What is declared of what it does.
+    pub policy: Policy,
     /// What carries it out.
     pub backend: DeclaredBackend,
 }

@@ -10,11 +10,13 @@ use super::declaration::{
     Argument, CommandSource, DeclaredBackend, DeclaredBuiltin, DeclaredMessage, DeclaredPrompt, DeclaredResource,
     DeclaredTemplate, DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Template,
 };
+use super::effect::Policy;
 use super::file::{
     BackendEntry, ElementEntry, KindEntry, MessageEntry, PromptEntry, ResourceEntry, SaidEntry, SourceEntry,
     SurfaceFile, Want,
 };
 use super::resolve::{Resolved, ResolvedBackend};
+use super::source::At;
 use super::watch::Watched;
 use super::{address, media, parts, template};
 use crate::protocol::{Json, UriTemplate};
@@ -51,7 +53,13 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
                 cap: tool.backend.cap,
             }),
         };
-        Some(DeclaredTool { name: tool.name.value.clone(), backend })
+        let flag = |flag: &Option<At<bool>>| flag.as_ref().map(|flag| flag.value);
+        let policy = match tool.kind {
+            // What one that runs would do is known by its arguments.
+            Some(KindEntry::Builtin(builtin)) => Policy::of_flags(Some(!builtin.runs()), None),
+            _ => Policy::of_flags(flag(&tool.read_only), flag(&tool.reversible)),
+        };
+        Some(DeclaredTool { name: tool.name.value.clone(), policy, backend })
     });
     let tools = declared_tools.collect::<Option<_>>()?;
     let mut resources = Vec::new();

@@ -10,6 +10,7 @@ pub mod builtin;
 pub mod callers;
 pub mod declaration;
 mod declare;
+pub mod effect;
 mod fields;
 mod file;
 mod lint;

@@ -12,13 +12,16 @@ use super::listing::{Listed, Runs};
 use super::normal::Normal;
 use super::run::{self, Job};
 use super::turn::ManagedTurn;
+use super::validate::Called;
 use super::words::Object;
 use super::{cut, enrich, validate};
 use crate::core::backend::defect;
 use crate::core::blocking::blocking;
+use crate::core::gate::{self, Subject};
 use crate::protocol::{Arguments, Caller, Content, Json, Outcome, Principal, RawJson};
 use crate::surface::builtin::Builtin;
 use crate::surface::declaration::{DeclaredBuiltin, DeclaredTool};
+use crate::surface::effect::{BlastClass, Effect, Policy};
 use crate::surface::manifest::{CapabilityKind, Effects, Manifest};
 
 /// The variable that says how large an answer of `capabilities` may be before it becomes names.
@@ -43,6 +46,8 @@ pub trait Shelf: Send + Sync + std::fmt::Debug + 'static {
 #[derive(Debug)]
 pub struct Operator {
     shelf: Arc<dyn Shelf>,
+    /// What is published, and under which names.
+    published: Vec<(Builtin, String)>,
     manner: Manner,
     turn: ManagedTurn,
 }
@@ -50,15 +55,13 @@ pub struct Operator {
 impl Operator {
     /// The operator of a registry, as the environment wants it; `tools` says how the surface calls its built-in tools.
     pub fn new(shelf: Arc<dyn Shelf>, tools: &[DeclaredTool], variable: impl Fn(&str) -> Option<String>) -> Self {
-        let named = |builtin: Builtin| {
-            let published = tools.iter().find(|tool| tool.builtin().is_some_and(|found| found.builtin == builtin));
-            published.map_or(builtin.name(), |tool| tool.name.as_str()).to_owned()
-        };
+        let published: Vec<(Builtin, String)> =
+            tools.iter().filter_map(|tool| Some((tool.builtin()?.builtin, tool.name.clone()))).collect();
+        let find =
+            |builtin: Builtin| published.iter().find(|(found, _)| *found == builtin).map(|(_, name)| name.clone());
+        let named = |builtin: Builtin| find(builtin).unwrap_or_else(|| builtin.name().to_owned());
         // One that may ask a person runs everything that the plain one runs.
-        let runner = |plain: Builtin| {
-            let is_published = tools.iter().any(|tool| tool.builtin().is_some_and(|found| found.builtin == plain));
-            named(if is_published { plain } else { plain.confirmed() })
-        };
+        let runner = |plain: Builtin| find(plain).unwrap_or_else(|| named(plain.confirmed()));
         let manner = Manner {
             run_tool: runner(Builtin::RunTool),
             run_agent: runner(Builtin::RunAgent),
@@ -66,7 +69,7 @@ impl Operator {
             get_skill: named(Builtin::GetSkill),
             max_bytes: max_bytes(variable(MAX_BYTES_VARIABLE).as_deref()),
         };
-        Self { shelf, manner, turn: ManagedTurn::read(variable) }
+        Self { shelf, published, manner, turn: ManagedTurn::read(variable) }
     }
 }
 
@@ -78,32 +81,31 @@ fn max_bytes(said: Option<&str>) -> usize {
     }
 }
 
-/// What a call would do, for whoever reviews it before it is done.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Deed {
-    /// Tool or agent.
-    pub kind: CapabilityKind,
-    /// The capability.
-    pub name: String,
-    /// The action.
-    pub action: Option<String>,
-    /// What the action is declared to do.
-    pub effects: Option<Effects>,
-    /// What kind of harm it could do, as declared.
-    pub blast_class: Option<String>,
-    /// Whether it came by the tool that may ask a person.
-    pub is_confirmed: bool,
-    /// Its arguments as sent.
-    pub arguments: RawJson,
-}
-
 /// A call that was held against its manifest and can be started.
 #[derive(Debug)]
-pub struct Plan {
-    /// What it would do.
-    pub deed: Deed,
+struct Plan {
     manifest: Arc<Manifest>,
+    action: Option<String>,
     rendered: Rendered,
+}
+
+impl Plan {
+    fn called(&self) -> Called<'_> {
+        // It was found when the call was planned.
+        let action = self.manifest.actions.iter().find(|action| Some(&action.name) == self.action.as_ref());
+        Called { manifest: &self.manifest, action }
+    }
+}
+
+/// What the manifest declares of an action, as the gate weighs it.
+pub(super) fn policy(called: Called<'_>) -> Policy {
+    let manifest = called.action.and_then(|action| action.effects).map(|effects| match effects {
+        Effects::Read => Effect::Read,
+        Effects::Write => Effect::Write,
+        Effects::Irreversible => Effect::Irreversible,
+    });
+    let class = called.action.and_then(|action| action.blast_class.as_deref());
+    Policy { said: None, manifest, blast_class: class.and_then(BlastClass::parse) }
 }
 
 /// One of the six tools.
@@ -111,17 +113,35 @@ pub struct Plan {
 pub struct OperatorTool {
     declared: DeclaredBuiltin,
     operator: Arc<Operator>,
+    /// What the surface calls the tool that asks a person where this one refuses.
+    confirmed: Option<Arc<str>>,
 }
 
 impl OperatorTool {
     /// The tool as declared, of that operator.
     pub fn new(declared: DeclaredBuiltin, operator: Arc<Operator>) -> Self {
-        Self { declared, operator }
+        let twin = declared.builtin.confirmed();
+        let confirmed = operator.published.iter().find(|(builtin, _)| *builtin == twin);
+        let confirmed = confirmed.map(|(_, name)| Arc::from(name.as_str()));
+        Self { declared, operator, confirmed }
     }
 
     /// Which it is.
     pub fn builtin(&self) -> Builtin {
         self.declared.builtin
+    }
+
+    /// What a call of a `run_*` tool would do, for whoever reviews it before it is done; an outcome if it can do nothing.
+    pub async fn subject(&self, arguments: &Arguments) -> Result<Subject, Box<Outcome>> {
+        let plan = self.plan(arguments).await?;
+        let manner = match &self.confirmed {
+            _ if self.builtin().is_confirmed() => gate::Manner::Asks,
+            Some(confirmed) => gate::Manner::Refers(Arc::clone(confirmed)),
+            None => gate::Manner::Never,
+        };
+        let (kind, name) = (plan.manifest.kind.name(), &plan.manifest.name);
+        let subject = Subject::of_action(kind, name, plan.action.as_deref(), policy(plan.called()));
+        Ok(subject.in_manner(manner))
     }
 
     /// Carries out a call that was reviewed, or needs no review.
@@ -139,7 +159,7 @@ impl OperatorTool {
     }
 
     /// Holds a call of a `run_*` tool against its manifest, and starts nothing; an outcome if it cannot be started.
-    pub async fn plan(&self, arguments: &Arguments) -> Result<Plan, Box<Outcome>> {
+    async fn plan(&self, arguments: &Arguments) -> Result<Plan, Box<Outcome>> {
         let (kind, named) = match self.builtin() {
             Builtin::RunAgent | Builtin::RunAgentConfirmed => (CapabilityKind::Agent, "agent"),
             _ => (CapabilityKind::Tool, "tool"),
@@ -161,7 +181,7 @@ impl OperatorTool {
             return Err(self.failed(self.not_ready(runs), &[]).into());
         }
         let called = validate::action(manifest, typed.as_deref()).map_err(|misuse| {
-            let called = validate::Called { manifest, action: None };
+            let called = Called { manifest, action: None };
             Box::new(self.failed(enrich::misuse(misuse, called, manner), &[]))
         })?;
         validate::arguments(called, given.iter().map(|(name, value)| (&**name, value)))
@@ -173,31 +193,20 @@ impl OperatorTool {
                 let failure = Normal::failed("bad_argument", bad.to_string());
                 Box::new(self.failed(enrich::failure(failure, called, manner), &[]))
             })?;
-        let deed = Deed {
-            kind,
-            name: manifest.name.clone(),
-            action: action.map(str::to_owned),
-            effects: called.action.and_then(|action| action.effects),
-            blast_class: called.action.and_then(|action| action.blast_class.clone()),
-            is_confirmed: self.builtin().is_confirmed(),
-            arguments: arguments.get("args").cloned().unwrap_or_else(RawJson::empty_object),
-        };
-        Ok(Plan { deed, manifest: Arc::clone(manifest), rendered })
+        Ok(Plan { manifest: Arc::clone(manifest), action: action.map(str::to_owned), rendered })
     }
 
     async fn start(&self, plan: Plan, principal: &Principal, caller: &dyn Caller) -> Outcome {
-        let Plan { deed, manifest, rendered } = plan;
-        let (shelf, wanted) = (Arc::clone(&self.operator.shelf), Arc::clone(&manifest));
+        let called = plan.called();
+        let (shelf, wanted) = (Arc::clone(&self.operator.shelf), Arc::clone(&plan.manifest));
         let Some((secrets, cwd)) = blocking(move || (shelf.secrets(&wanted), shelf.folder().to_path_buf())).await
         else {
             return defect("the secrets of a capability could not be read");
         };
-        let timeout = self.declared.timeout.unwrap_or_else(|| run::timeout_of(deed.kind));
-        let job = Job { manifest: &manifest, rendered, secrets, principal, cwd, timeout };
+        let timeout = self.declared.timeout.unwrap_or_else(|| run::timeout_of(called.manifest.kind));
+        let rendered = plan.rendered.clone();
+        let job = Job { manifest: called.manifest, rendered, secrets, principal, cwd, timeout };
         let normal = run::run(job, caller).await;
-        // It was found when the call was planned.
-        let action = manifest.actions.iter().find(|action| Some(&action.name) == deed.action.as_ref());
-        let called = validate::Called { manifest: &manifest, action };
         let names: Vec<&str> = called.args().iter().map(|arg| arg.name.as_str()).collect();
         if normal.ok {
             self.told(normal.into_object().into_json(), false, &names)

@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn a_name_of_a_megabyte_is_compared_by_its_beginning() {
         let long = "ab".repeat(500_000);
-        let names: Vec<String> = (0..400).map(|n| format!("{}-{n}", "ba".repeat(90))).collect();
+        let names: Vec<String> = (0..40).map(|n| format!("{}-{n}", "ba".repeat(90))).collect();
         assert_eq!(near(&long, names.iter().map(String::as_str)).len(), 8);
     }
 }
