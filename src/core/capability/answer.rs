@@ -9,7 +9,7 @@ use super::validate;
 use super::words::{Object, beginning};
 use crate::protocol::Json;
 use crate::protocol::json::shortened;
-use crate::surface::manifest::{CapabilityKind, Manifest, ManifestArg};
+use crate::surface::manifest::{CapabilityKind, Manifest, ManifestArg, State};
 
 /// Bytes of a capability's full answer beyond which it becomes names, where nothing is said.
 pub const MAX_BYTES: usize = 40_000;
@@ -269,9 +269,18 @@ fn head(runs: &Runs) -> Object {
         .with("name", runs.manifest.name.as_str())
         .with("description", runs.manifest.description.as_str())
         .with("ready", runs.is_ready())
-        .with("missing_secrets", runs.missing_secrets.clone());
-    let unready = (!runs.unready_tools.is_empty()).then(|| runs.unready_tools.clone());
-    told.with_some("unready_tools", unready)
+        .with("missing_secrets", runs.readiness.missing_secrets.clone());
+    if runs.manifest.kind != CapabilityKind::Agent {
+        return told;
+    }
+    let status = runs.readiness.tool_status.iter().map(|tool| {
+        let status = Object::new()
+            .with("present", tool.present)
+            .with("ready", tool.ready)
+            .with("missing_secrets", tool.missing_secrets.clone());
+        (tool.name.clone(), status.into_json())
+    });
+    told.with("own_ready", runs.readiness.own == State::Ready).with("tool_status", Json::Object(status.collect()))
 }
 
 fn args(args: &[ManifestArg]) -> Vec<Object> {
@@ -310,7 +319,7 @@ mod tests {
 
     use super::*;
     use crate::core::capability::samples;
-    use crate::surface::manifest::{ArgType, Routing, SkillManifest};
+    use crate::surface::manifest::{ArgType, Readiness, Routing, SkillManifest};
 
     fn manner(max_bytes: usize) -> Manner {
         Manner {
@@ -322,8 +331,12 @@ mod tests {
         }
     }
 
+    fn ready() -> Readiness {
+        Readiness { ready: true, own: State::Ready, missing_secrets: Vec::new(), tool_status: Vec::new() }
+    }
+
     fn runs(manifest: Manifest) -> Listed {
-        Listed::Runs(Runs { manifest: Arc::new(manifest), missing_secrets: Vec::new(), unready_tools: Vec::new() })
+        Listed::Runs(Runs { manifest: Arc::new(manifest), readiness: ready() })
     }
 
     fn listed() -> Vec<Listed> {
@@ -340,8 +353,12 @@ mod tests {
             runs(samples::xlsx()),
             Listed::Runs(Runs {
                 manifest: Arc::new(unready),
-                missing_secrets: vec!["mail:token".into()],
-                unready_tools: Vec::new(),
+                readiness: Readiness {
+                    ready: false,
+                    own: State::NeedsCredentials,
+                    missing_secrets: vec!["mail:token".into()],
+                    tool_status: Vec::new(),
+                },
             }),
             runs(same_name),
             runs(agent),

@@ -12,11 +12,17 @@ pub mod listing;
 pub mod normal;
 pub mod operator;
 pub mod redact;
+pub mod registry;
 pub mod run;
 #[cfg(test)]
 mod samples;
 pub mod search;
+pub mod secrets;
+mod shelf;
+pub mod skill;
 pub mod suggest;
 pub mod turn;
 pub mod validate;
 pub mod words;
+
+pub use registry::Registry;

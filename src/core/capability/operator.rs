@@ -22,7 +22,7 @@ use crate::protocol::{Arguments, Caller, Content, Json, Outcome, Principal, RawJ
 use crate::surface::builtin::Builtin;
 use crate::surface::declaration::{DeclaredBuiltin, DeclaredTool};
 use crate::surface::effect::{BlastClass, Effect, Policy};
-use crate::surface::manifest::{CapabilityKind, Effects, Manifest};
+use crate::surface::manifest::{CapabilityKind, Effects, Manifest, variable};
 
 /// The variable that says how large an answer of `capabilities` may be before it becomes names.
 pub const MAX_BYTES_VARIABLE: &str = "AAT_CAPABILITIES_MAX_BYTES";
@@ -36,10 +36,8 @@ pub trait Shelf: Send + Sync + std::fmt::Debug + 'static {
     fn listed(&self) -> Vec<Listed>;
     /// The secrets that a capability declares and that are there: the variable and its value.
     fn secrets(&self, manifest: &Manifest) -> Vec<(String, String)>;
-    /// The variable that holds a secret.
-    fn variable(&self, secret: &str) -> String;
     /// A skill, or one of its files.
-    fn skill(&self, name: &str, resource: Option<&str>) -> Answer;
+    fn skill(&self, name: &str, resource: Option<&str>, manner: &Manner) -> Answer;
 }
 
 /// What the tools of one operator surface share.
@@ -242,8 +240,8 @@ impl OperatorTool {
 
     async fn skill(&self, arguments: &Arguments) -> Outcome {
         let (name, resource) = (text(arguments, "name").unwrap_or_default(), text(arguments, "resource"));
-        let shelf = Arc::clone(&self.operator.shelf);
-        match blocking(move || shelf.skill(&name, resource.as_deref())).await {
+        let (shelf, manner) = (Arc::clone(&self.operator.shelf), self.operator.manner.clone());
+        match blocking(move || shelf.skill(&name, resource.as_deref(), &manner)).await {
             Some(Answer { value, is_error }) => self.told(value, is_error, &[]),
             None => defect("a skill could not be read"),
         }
@@ -270,22 +268,14 @@ impl OperatorTool {
 
     fn not_ready(&self, runs: &Runs) -> Object {
         let name = &runs.manifest.name;
-        let mut lacks = Vec::new();
-        if !runs.missing_secrets.is_empty() {
-            lacks.push(format!("it lacks the secret {}", runs.missing_secrets.join(", ")));
-        }
-        if !runs.unready_tools.is_empty() {
-            lacks.push(format!("it drives {}, which is not ready", runs.unready_tools.join(", ")));
-        }
+        let missing = runs.missing_secrets();
         let error = Object::new()
             .with("code", "not_ready")
-            .with("message", format!("{name} is not ready: {}", lacks.join("; ")))
-            .with("missing_secrets", runs.missing_secrets.clone())
-            .with("unready_tools", runs.unready_tools.clone());
-        let variables: Vec<String> =
-            runs.missing_secrets.iter().map(|secret| self.operator.shelf.variable(secret)).collect();
+            .with("message", format!("{name} is not ready: {}", runs.lacks().join("; ")))
+            .with("missing_secrets", missing.clone());
+        let variables: Vec<String> = missing.iter().map(|secret| variable(secret)).collect();
         let hint = if variables.is_empty() {
-            "Nothing was started. Look at the tools that it drives with the same question.".to_owned()
+            "Nothing was started. The operator has to make it ready; no argument can stand in.".to_owned()
         } else {
             format!(
                 "Nothing was started. The operator has to set {} in this server's environment; no argument can stand in.",
