@@ -23,7 +23,7 @@ use crate::surface::effect::Policy;
 #[derive(Debug)]
 pub enum Backend {
     /// A declared argument vector.
-    Command(CommandTool),
+    Command(Box<CommandTool>),
     /// A tool of the operator surface.
     Operator(OperatorTool),
 }
@@ -82,7 +82,7 @@ impl Router {
     pub fn new(tools: Vec<DeclaredTool>) -> Self {
         let backend = |tool: DeclaredTool| {
             let backend = match tool.backend {
-                DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run)),
+                DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run).into()),
                 // They stand upon a registry: see `with_operator`.
                 DeclaredBackend::Builtin(_) => return None,
             };
