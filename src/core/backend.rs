@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::capability::operator::{Operator, OperatorTool, Shelf};
 use super::command::{Called, CommandTool};
 use super::gate::{Cleared, Desk, Gate, Manner, Subject};
 use super::prompt::Prompts;
@@ -25,7 +26,9 @@ use crate::surface::rules::Declared;
 #[derive(Debug)]
 pub enum Backend {
     /// A declared argument vector.
-    Command(CommandTool),
+    Command(Box<CommandTool>),
+    /// A tool of the operator surface.
+    Operator(OperatorTool),
 }
 
 impl Backend {
@@ -33,6 +36,7 @@ impl Backend {
     pub fn talks(&self) -> bool {
         match self {
             Self::Command(tool) => tool.talks(),
+            Self::Operator(_) => false,
         }
     }
 
@@ -44,6 +48,7 @@ impl Backend {
         };
         match self {
             Self::Command(tool) => tool.run(Called::new(arguments, invocation), caller).await,
+            Self::Operator(tool) => tool.run(arguments, &invocation.principal, caller).await,
         }
     }
 }
@@ -58,17 +63,20 @@ struct Tool {
 }
 
 impl Tool {
-    /// What a call of it would do. A backend that can do several things says by the arguments which it is.
-    fn subject(&self, name: &str, _invocation: &Invocation) -> Subject {
-        match &self.backend {
-            Backend::Command(_) => self.itself(name),
+    /// What a call of it would do. A backend that can do several things says by the arguments which it is; the outcome
+    /// of a call that cannot be done at all, about which nobody need be asked.
+    async fn subject(&self, name: &str, invocation: &Invocation) -> Result<Subject, Box<Outcome>> {
+        match (&self.backend, invocation.operation.arguments()) {
+            (Backend::Operator(tool), Some(arguments)) if tool.builtin().runs() => tool.subject(arguments).await,
+            (Backend::Command(_) | Backend::Operator(_), _) => Ok(self.itself(name)),
         }
     }
 
     /// What it would do whatever its arguments; `None` if that depends on them.
     fn always(&self, name: &str) -> Option<Subject> {
         match &self.backend {
-            Backend::Command(_) => Some(self.itself(name)),
+            Backend::Operator(tool) if tool.builtin().runs() => None,
+            Backend::Command(_) | Backend::Operator(_) => Some(self.itself(name)),
         }
     }
 
@@ -97,8 +105,10 @@ impl Router {
             let paths = paths.map(|argument| argument.name.clone()).collect();
             let declared = Declared { defaults: tool.defaults, paths };
             let backend = match tool.backend {
-                DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run)),
+                DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run).into()),
                 DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) => return None,
+                // They stand upon a registry: see `with_operator`.
+                DeclaredBackend::Builtin(_) => return None,
             };
             Some((tool.name, Tool { backend, policy: tool.policy, asks_itself: tool.asks_itself, declared }))
         };
@@ -112,6 +122,22 @@ impl Router {
         Self { gate, ..Self::new(loaded.tools.clone()) }
             .with_resources(loaded.resources.clone(), loaded.templates.clone())
             .with_prompts(loaded.prompts.clone())
+    }
+
+    /// Takes the built-in tools too, which work on a registry; `variable` reads the environment.
+    pub fn with_operator(
+        mut self,
+        tools: &[DeclaredTool],
+        shelf: Arc<dyn Shelf>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Self {
+        let operator = Arc::new(Operator::new(shelf, tools, variable));
+        self.tools.extend(tools.iter().filter_map(|tool| {
+            let backend = Backend::Operator(OperatorTool::new(tool.builtin()?.clone(), Arc::clone(&operator)));
+            let (policy, declared) = (tool.policy, Declared::default());
+            Some((tool.name.clone(), Tool { backend, policy, asks_itself: false, declared }))
+        }));
+        self
     }
 
     /// Takes the declared resources and templates too.
@@ -170,7 +196,10 @@ impl Router {
         let Some((name, tool)) = found else {
             return defect(&format!("the {} is published but has no backend", invocation.operation.name()));
         };
-        let subject = tool.subject(name.as_str(), &invocation);
+        let subject = match tool.subject(name.as_str(), &invocation).await {
+            Ok(subject) => subject,
+            Err(outcome) => return *outcome,
+        };
         self.gate.pass(invocation, &subject, |cleared| tool.backend.run(cleared, caller)).await
     }
 }

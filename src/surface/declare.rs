@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::ArgumentEntry;
 use super::declaration::{
-    Argument, CommandSource, DeclaredBackend, DeclaredMessage, DeclaredPrompt, DeclaredResource, DeclaredTemplate,
-    DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Template,
+    Argument, CommandSource, DeclaredBackend, DeclaredBuiltin, DeclaredMessage, DeclaredPrompt, DeclaredResource,
+    DeclaredTemplate, DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Template,
 };
 use super::effect::Policy;
 use super::file::{
@@ -58,9 +58,18 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
             KindEntry::Upstream(of) => {
                 DeclaredBackend::Upstream(outward::upstream_tool(&tool.backend, of.as_ref()?, &upstreams)?)
             }
+            KindEntry::Builtin(builtin) => DeclaredBackend::Builtin(DeclaredBuiltin {
+                builtin: *builtin,
+                timeout: tool.backend.timeout,
+                cap: tool.backend.cap,
+            }),
         };
         let flag = |flag: &Option<At<bool>>| flag.as_ref().map(|flag| flag.value);
-        let policy = Policy::of_flags(flag(&tool.read_only), flag(&tool.reversible));
+        let policy = match tool.kind {
+            // What one that runs would do is known by its arguments.
+            Some(KindEntry::Builtin(builtin)) => Policy::of_flags(Some(!builtin.runs()), None),
+            _ => Policy::of_flags(flag(&tool.read_only), flag(&tool.reversible)),
+        };
         let default = |argument: &ArgumentEntry| {
             argument.default.as_ref().map(|default| (argument.name.value.clone(), default.value.clone()))
         };

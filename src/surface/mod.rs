@@ -6,6 +6,7 @@
 
 mod address;
 mod arguments;
+pub mod builtin;
 pub mod callers;
 pub mod declaration;
 mod declare;

@@ -154,7 +154,7 @@ impl Reporter {
 }
 
 /// Removes hidden characters from all strings; `false` if a key holds one, as two keys might become one.
-pub(super) fn clean(value: &mut Json) -> bool {
+pub(in crate::core) fn clean(value: &mut Json) -> bool {
     match value {
         Json::String(text) => {
             text.retain(|character| !is_hidden(character));

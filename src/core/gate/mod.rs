@@ -294,7 +294,7 @@ impl Gate {
     fn bound(&self, invocation: &Invocation, subject: &Subject) -> Option<Bound> {
         let Operation::Call { tool, arguments, .. } = &invocation.operation else { return None };
         let tool = match subject.manner() {
-            Manner::Refers(confirmed) => confirmed,
+            Manner::Refers(confirmed) => &**confirmed,
             Manner::Asks | Manner::Never | Manner::Itself => tool.as_str(),
         };
         Some(Bound {

@@ -1,17 +1,19 @@
 //! What a call would do, as its backend sees it: all that the gate knows of backends.
 
+use std::sync::Arc;
+
 use crate::surface::effect::{Judged, Policy, classify};
 use crate::surface::rules::Declared;
 
 /// What becomes of a call that cannot be undone, by the kind of its tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Manner {
     /// A person is asked: every published tool, and the confirmed tools of an operator surface.
     #[default]
     Asks,
     /// It is refused with `approval_required` and the name of the tool of the same surface that asks, which takes the
     /// same arguments: the plain tools of an operator surface.
-    Refers(&'static str),
+    Refers(Arc<str>),
     /// It runs, as its program asks a person before it does it; where nobody may be asked it is refused.
     Itself,
     /// It is refused: what was published as reversible, and is not.
@@ -85,8 +87,8 @@ impl Subject {
     }
 
     /// What becomes of it where it cannot be undone.
-    pub fn manner(&self) -> Manner {
-        self.manner
+    pub fn manner(&self) -> &Manner {
+        &self.manner
     }
 
     pub(super) fn declared(&self) -> &Declared {

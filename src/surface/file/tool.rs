@@ -6,6 +6,7 @@ use super::http::{self, HttpEntry};
 use super::upstream::{self, UpstreamToolEntry};
 use crate::protocol::TaskSupport;
 use crate::surface::arguments;
+use crate::surface::builtin::Builtin;
 use crate::surface::fields::Fields;
 use crate::surface::lint::backend::Kind;
 use crate::surface::lint::{self, misplaced_key, value_kind};
@@ -35,6 +36,9 @@ const KEYS: &[&str] = &[
 /// Keys of a tool that is a command, beside those of every command.
 const COMMAND_KEYS: &[&str] = &["stdin", "talk", "asks_itself"];
 
+/// Keys of a tool that is built in: its definition comes with it.
+const BUILTIN_KEYS: &[&str] = &["builtin", "title", "description", "icons", "meta", "timeout", "cap", "task", "scopes"];
+
 /// What carries a tool out, as written.
 #[derive(Debug)]
 pub(crate) enum KindEntry {
@@ -44,6 +48,8 @@ pub(crate) enum KindEntry {
     Http(Option<HttpEntry>),
     /// A tool of an upstream; `None` if it cannot be read.
     Upstream(Option<UpstreamToolEntry>),
+    /// A built-in tool.
+    Builtin(Builtin),
 }
 
 /// A tool.
@@ -88,6 +94,7 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
         Some(Kind::Run) => &[KEYS, backend::RUN_KEYS, COMMAND_KEYS],
         Some(Kind::Http) => &[KEYS, http::TOOL_KEYS],
         Some(Kind::Upstream) => &[KEYS, upstream::TOOL_KEYS],
+        Some(Kind::Builtin) => &[BUILTIN_KEYS],
         // Whatever is meant, its keys are not unknown.
         _ => &[KEYS, &lint::backend::KEYS, backend::RUN_KEYS, COMMAND_KEYS],
     };
@@ -104,7 +111,8 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
             misplaced_key::roles(&backend.input, findings);
             Some(KindEntry::Upstream(upstream::read_tool(&fields, findings)))
         }
-        Kind::Target | Kind::Builtin => None,
+        Kind::Builtin => builtin(&fields, findings).map(KindEntry::Builtin),
+        Kind::Target => None,
     });
     Some(ToolEntry {
         name: &entry.key,
@@ -122,6 +130,16 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
         kind,
         backend,
     })
+}
+
+/// The built-in tool that is named.
+fn builtin(fields: &Fields<'_>, findings: &mut Findings) -> Option<Builtin> {
+    let said = fields.text("builtin", findings)?;
+    let found = Builtin::parse(&said.value);
+    if found.is_none() {
+        value_kind::one_of("builtin", &said, &Builtin::ALL.map(Builtin::name), findings);
+    }
+    found
 }
 
 fn task(fields: &Fields<'_>, findings: &mut Findings) -> TaskSupport {
