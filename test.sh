@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The tests. ./test.sh runs all steps below but `tools` and `long`, in this order, and stops at the first failure.
 #
-#   ./test.sh [fmt] [clippy] [rust] [schema] [interop] [cases] [conformance] [tools] [long]
+#   ./test.sh [fmt] [clippy] [rust] [digest] [schema] [interop] [cases] [conformance] [tools] [long]
 #
 #   fmt          the code is formatted
 #   clippy       no lint warns
 #   rust         unit, machine, transcript and documentation tests
+#   digest       the vectors of digests, recomputed in Python and JavaScript
 #   schema       every message of the transcripts by the specification's JSON schemas
 #   interop      the official Python, TypeScript and Rust clients against the binary, and against every feature
 #   cases        the runner of cases, and our own cases against the binary
@@ -33,6 +34,10 @@ step_rust() {
   else
     cargo test --locked
   fi
+}
+
+step_digest() {
+  tests/digest/run.sh
 }
 
 step_schema() {
@@ -73,7 +78,7 @@ step_long() {
   fi
 }
 
-[ $# -gt 0 ] || set -- fmt clippy rust schema interop cases conformance
+[ $# -gt 0 ] || set -- fmt clippy rust digest schema interop cases conformance
 for step; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done

@@ -294,7 +294,7 @@ fn completions_exist_for_every_shell_and_know_the_commands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let (code, stdout, _) = run(&["completions", shell]);
         assert_eq!(code, Some(0));
-        for command in ["serve", "check", "call", "digest", "probe", "token", "completions"] {
+        for command in ["serve", "check", "call", "digest", "diff", "lock", "verify", "probe", "token", "completions"] {
             assert!(stdout.contains(command), "{shell} {command}");
         }
     }

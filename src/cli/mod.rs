@@ -1,12 +1,19 @@
 //! The command line: one file a subcommand, each of which builds what it needs and maps results to exit codes.
 
+mod approvals;
 mod asking;
 mod call;
 mod carry;
 mod check;
 mod completions;
+mod diff;
 mod digest;
+mod effects;
+mod freeze;
+mod listed;
+mod lock;
 mod logging;
+mod mounts;
 mod probe;
 mod read;
 mod reload;
@@ -15,7 +22,9 @@ mod show;
 mod signals;
 mod state;
 mod talk;
+mod target;
 mod token;
+mod verify;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -76,8 +85,13 @@ enum Command {
     Read(read::Read),
     Prompt(read::Prompt),
     Digest(digest::Digest),
+    Diff(diff::Diff),
+    Lock(lock::WriteLock),
+    Verify(verify::Verify),
+    Freeze(freeze::Freeze),
     Probe(probe::Probe),
     Token(token::Token),
+    Approvals(approvals::Approvals),
     Completions(completions::Completions),
 }
 
@@ -98,8 +112,13 @@ pub(crate) fn run() -> ExitCode {
         Command::Read(read) => read.run(),
         Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
+        Command::Diff(diff) => diff.run(),
+        Command::Lock(lock) => lock.run(),
+        Command::Verify(verify) => verify.run(),
+        Command::Freeze(freeze) => freeze.run(),
         Command::Probe(probe) => probe.run(),
         Command::Token(token) => token.run(),
+        Command::Approvals(approvals) => approvals.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use super::problem::Problem;
+use crate::protocol::compare;
 use crate::protocol::digest::{self, Foreign};
 use crate::protocol::json::{JsonLimits, Kind, shortened};
 use crate::protocol::limits::{LISTING_BYTES, LISTING_PAGES, LISTING_TOOLS};
@@ -57,12 +58,7 @@ pub struct Listing {
 impl Listing {
     /// The names in order; a tool without one is shown by its place.
     pub fn names(&self) -> Vec<String> {
-        let name = |(index, tool): (usize, &Json)| {
-            tool.get("name")
-                .and_then(Json::as_str)
-                .map_or_else(|| format!("(tool {} has no name)", index + 1), str::to_owned)
-        };
-        self.tools.iter().enumerate().map(name).collect()
+        compare::names(&self.tools)
     }
 }
 

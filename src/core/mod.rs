@@ -7,6 +7,7 @@
 
 pub mod backend;
 mod blocking;
+pub mod capability;
 pub mod command;
 pub mod confine;
 mod fill;

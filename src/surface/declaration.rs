@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use super::address::encoded;
+use super::builtin::Builtin;
 use super::effect::Policy;
 pub use super::matching::{Matching, is_in_sight};
 pub use super::media::type_of;
@@ -23,6 +24,10 @@ pub struct DeclaredTool {
     pub name: String,
     /// What is declared of what it does.
     pub policy: Policy,
+    /// Whether it asks a person itself before it does what cannot be undone.
+    pub asks_itself: bool,
+    /// Its arguments that have a value where the caller gives none.
+    pub defaults: Vec<(String, Json)>,
     /// What carries it out.
     pub backend: DeclaredBackend,
 }
@@ -32,7 +37,15 @@ impl DeclaredTool {
     pub fn command(&self) -> Option<&Run> {
         match &self.backend {
             DeclaredBackend::Command(run) => Some(run),
-            DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) => None,
+            DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) | DeclaredBackend::Builtin(_) => None,
+        }
+    }
+
+    /// The built-in tool that carries it out, if one does.
+    pub fn builtin(&self) -> Option<&DeclaredBuiltin> {
+        match &self.backend {
+            DeclaredBackend::Builtin(builtin) => Some(builtin),
+            DeclaredBackend::Command(_) | DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) => None,
         }
     }
 }
@@ -46,6 +59,19 @@ pub enum DeclaredBackend {
     Http(HttpRequest),
     /// A tool of another MCP server.
     Upstream(UpstreamTool),
+    /// A built-in tool.
+    Builtin(DeclaredBuiltin),
+}
+
+/// A built-in tool as declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredBuiltin {
+    /// Which.
+    pub builtin: Builtin,
+    /// How long what it runs may take; as long as the contract says if absent.
+    pub timeout: Option<Duration>,
+    /// Most bytes of an answer; as many as usual if absent.
+    pub cap: Option<usize>,
 }
 
 /// A resource as declared: what is read under its address.

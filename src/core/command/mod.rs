@@ -26,6 +26,7 @@ use crate::protocol::{Arguments, Caller, Catalog, Content, Invocation, Outcome, 
 use crate::surface::declaration::{Argument, ArgumentKind, Element, Feed, Output, Run};
 use argv::{ArgvRefusal, Value, Values};
 use report::Reporter;
+pub(in crate::core) use report::clean;
 use talk::Conversation;
 
 /// A command that carries out one tool.

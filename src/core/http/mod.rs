@@ -28,8 +28,8 @@ use report::{Answer, Reporter, failed};
 /// Most bytes of an answer that are read.
 const READ_BYTES: usize = 4 * 1024 * 1024;
 
-/// How long a call may take where nothing is said, as far as the engine lets it.
-const WITHIN: Duration = Duration::from_secs(600);
+/// How long a call may take where nothing is said: as long as the engine waits.
+const WITHIN: Duration = Duration::from_secs(60);
 
 /// A request that carries out one tool.
 #[derive(Debug)]
@@ -85,7 +85,8 @@ impl HttpTool {
             answer.body = without_secrets(answer.body, &secrets);
             Ok(answer)
         };
-        let within = self.request.timeout.unwrap_or(WITHIN);
+        // Before the engine gives it up, so that the model is told who did not answer.
+        let within = self.request.timeout.unwrap_or(WITHIN).mul_f64(0.95);
         let answered = tokio::select! {
             answered = timeout(within, exchange) => answered,
             () = caller.gone() => return failed("stopped before it was done".to_owned()),

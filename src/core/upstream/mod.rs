@@ -27,8 +27,8 @@ use crate::surface::outward::{DeclaredUpstream, UpstreamTool};
 use result::Reading;
 use server::{Progress, Ready, Trouble, Upstream};
 
-/// How long a call may take where nothing is said, as far as the engine lets it.
-const WITHIN: Duration = Duration::from_secs(600);
+/// How long a call may take where nothing is said: as long as the engine waits.
+const WITHIN: Duration = Duration::from_secs(60);
 
 /// Most characters of an upstream's own words about a failure.
 const SAID: usize = 300;
@@ -156,7 +156,8 @@ impl UpstreamBackend {
     async fn ask(&self, door: &Door, arguments: &Arguments, caller: &dyn Caller) -> Result<Outcome, Problem> {
         let mut hearing = self.upstream.listen();
         let call = Call { name: &self.tool.tool, arguments, progress: Some(hearing.token) };
-        let within = self.tool.timeout.unwrap_or(WITHIN);
+        // Before the engine gives it up, so that a server that hangs is known for one.
+        let within = self.tool.timeout.unwrap_or(WITHIN).mul_f64(0.95);
         let answer = door.call(call, within);
         tokio::pin!(answer);
         let called = loop {

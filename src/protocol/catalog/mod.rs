@@ -96,6 +96,7 @@ pub struct Catalog {
     served: Served,
     cache: CacheScope,
     encoded: Encoded,
+    identity: Identity,
     behind: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -138,6 +139,7 @@ impl Catalog {
             served,
             cache: parts.cache.scope,
             encoded,
+            identity: parts.identity,
             behind: None,
         })
     }
@@ -264,6 +266,17 @@ impl Catalog {
     /// Whether a client may list its tasks.
     pub fn lists_tasks(&self) -> bool {
         self.served.task_list
+    }
+
+    /// Who it says it is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The definitions of the tools as peers of a revision receive them.
+    pub fn definitions(&self, revision: Revision) -> Vec<Json> {
+        let pages = &self.encoded.of_revision(revision).list(List::Tools).pages;
+        pages.iter().flat_map(|page| page.definitions(List::Tools)).collect()
     }
 
     /// The digest of the tools as peers of a revision receive them; the same for all unless a tool is divergent.

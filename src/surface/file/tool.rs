@@ -6,6 +6,7 @@ use super::http::{self, HttpEntry};
 use super::upstream::{self, UpstreamToolEntry};
 use crate::protocol::TaskSupport;
 use crate::surface::arguments;
+use crate::surface::builtin::Builtin;
 use crate::surface::fields::Fields;
 use crate::surface::lint::backend::Kind;
 use crate::surface::lint::{self, misplaced_key, value_kind};
@@ -33,7 +34,10 @@ const KEYS: &[&str] = &[
 ];
 
 /// Keys of a tool that is a command, beside those of every command.
-const COMMAND_KEYS: &[&str] = &["stdin", "talk"];
+const COMMAND_KEYS: &[&str] = &["stdin", "talk", "asks_itself"];
+
+/// Keys of a tool that is built in: its definition comes with it.
+const BUILTIN_KEYS: &[&str] = &["builtin", "title", "description", "icons", "meta", "timeout", "cap", "task", "scopes"];
 
 /// What carries a tool out, as written.
 #[derive(Debug)]
@@ -44,6 +48,8 @@ pub(crate) enum KindEntry {
     Http(Option<HttpEntry>),
     /// A tool of an upstream; `None` if it cannot be read.
     Upstream(Option<UpstreamToolEntry>),
+    /// A built-in tool.
+    Builtin(Builtin),
 }
 
 /// A tool.
@@ -57,6 +63,7 @@ pub(crate) struct ToolEntry<'t> {
     pub(crate) reversible: Option<At<bool>>,
     pub(crate) idempotent: Option<At<bool>>,
     pub(crate) open_world: Option<At<bool>>,
+    pub(crate) asks_itself: Option<At<bool>>,
     pub(crate) divergent: bool,
     pub(crate) task: TaskSupport,
     pub(crate) scopes: Vec<At<String>>,
@@ -87,6 +94,7 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
         Some(Kind::Run) => &[KEYS, backend::RUN_KEYS, COMMAND_KEYS],
         Some(Kind::Http) => &[KEYS, http::TOOL_KEYS],
         Some(Kind::Upstream) => &[KEYS, upstream::TOOL_KEYS],
+        Some(Kind::Builtin) => &[BUILTIN_KEYS],
         // Whatever is meant, its keys are not unknown.
         _ => &[KEYS, &lint::backend::KEYS, backend::RUN_KEYS, COMMAND_KEYS],
     };
@@ -103,7 +111,8 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
             misplaced_key::roles(&backend.input, findings);
             Some(KindEntry::Upstream(upstream::read_tool(&fields, findings)))
         }
-        Kind::Target | Kind::Builtin => None,
+        Kind::Builtin => builtin(&fields, findings).map(KindEntry::Builtin),
+        Kind::Target => None,
     });
     Some(ToolEntry {
         name: &entry.key,
@@ -114,12 +123,23 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
         reversible: fields.flag("reversible", findings),
         idempotent: fields.flag("idempotent", findings),
         open_world: fields.flag("open_world", findings),
+        asks_itself: fields.flag("asks_itself", findings),
         divergent: fields.flag("divergent", findings).is_some_and(|flag| flag.value),
         task: task(&fields, findings),
         scopes: fields.texts("scopes", findings),
         kind,
         backend,
     })
+}
+
+/// The built-in tool that is named.
+fn builtin(fields: &Fields<'_>, findings: &mut Findings) -> Option<Builtin> {
+    let said = fields.text("builtin", findings)?;
+    let found = Builtin::parse(&said.value);
+    if found.is_none() {
+        value_kind::one_of("builtin", &said, &Builtin::ALL.map(Builtin::name), findings);
+    }
+    found
 }
 
 fn task(fields: &Fields<'_>, findings: &mut Findings) -> TaskSupport {

@@ -7,8 +7,10 @@
 pub(super) mod argument_as;
 pub(super) mod argument_name;
 pub(super) mod arguments_twice;
+mod asks_itself;
 pub(super) mod backend;
 pub(super) mod braces;
+pub(super) mod call_rule;
 pub(super) mod cap;
 mod code_options;
 mod completion;
@@ -22,6 +24,7 @@ pub(super) mod env_name;
 #[cfg(test)]
 mod examples;
 pub(super) mod exit_code;
+pub(super) mod expression;
 mod fetched_uri;
 mod folder;
 mod folder_count;
@@ -61,7 +64,7 @@ mod similar_names;
 mod skill_folder;
 mod source_path;
 pub(super) mod stdin_argument;
-mod surface_name;
+pub(super) mod surface_name;
 mod tool_count;
 mod two_placeholders;
 pub(super) mod unknown_key;
@@ -73,15 +76,17 @@ pub(super) mod upstream_digest;
 pub(super) mod upstream_source;
 pub(super) mod value_kind;
 pub(super) mod variable;
-mod version;
+pub(super) mod version;
 
 use super::file::SurfaceFile;
 use super::problem::{Findings, Rule};
 use super::resolve::Resolved;
-use super::{callers, lock, source, tree};
+use super::{callers, frozen, lock, source, tree};
 
 /// The checks over a whole file.
 const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
+    asks_itself::check,
+    call_rule::check,
     completion::check,
     contradiction::check,
     default_value::check,
@@ -220,9 +225,17 @@ pub fn rules() -> Vec<Rule> {
         upstream_digest::ANY,
         unknown_upstream::RULE,
         unknown_upstream::UNUSED,
+        asks_itself::RULE,
+        call_rule::RULE,
+        expression::RULE,
         lock::VERSION,
         lock::DIGEST,
         lock::DIFFERS,
+        lock::MISSING,
+        lock::BUMP,
+        frozen::LABEL,
+        frozen::NAME,
+        frozen::CHANGED,
         callers::NAME,
         callers::HASH,
         callers::SCOPE,
