@@ -101,7 +101,9 @@ fn pin() -> String {
 
 fn program(name: &str, folder: &Folder) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upstream/hostile.py");
-    format!("[python3, {}, {name}, {}]", script.display(), folder.0.display())
+    // Not the shim of a version manager, which sets variables of its own.
+    let python = if Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" };
+    format!("[{python}, {}, {name}, {}]", script.display(), folder.0.display())
 }
 
 /// A surface with `say`, of a server that misbehaves so, and `calm`, of one that does not.

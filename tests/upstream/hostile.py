@@ -69,7 +69,7 @@ def call(request):
     elif MODE == "huge":
         answer(request, text("x" * (17 * 1024 * 1024)))
     elif MODE == "garbage":
-        sys.stdout.write("not json\n{\n[]\n\x00\n")
+        sys.stdout.write("not json\n[]\n7\n\x00\n")
         answer(request, text(said))
     elif MODE == "error":
         message = "denied \x1b[31m\U000e0041" + "password=" + "z" * 5000
