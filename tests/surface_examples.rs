@@ -33,6 +33,8 @@ fn the_examples_pass_without_a_warning() {
         let surface = Surface::new(catalog);
         assert_eq!(surface.current().tools().len(), loaded.tools.len());
     }
+    let http = example("http.yaml");
+    assert!(http.warnings.is_empty(), "{}", render(&http.warnings, false));
     let disk = example("disk.yaml");
     assert!(disk.tools.iter().any(|tool| tool.command().unwrap().output == Output::Json));
 }
