@@ -9,6 +9,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::capability::operator::{Operator, OperatorTool, Shelf};
+use super::capability::registry::{Options, Registry};
+use super::capability::secrets::FromEnvironment;
+use super::capability::target::TargetTool;
 use super::command::{Called, CommandTool};
 use super::gate::{Cleared, Desk, Gate, Subject};
 use super::prompt::Prompts;
@@ -24,6 +27,8 @@ use crate::surface::effect::Policy;
 pub enum Backend {
     /// A declared argument vector.
     Command(CommandTool),
+    /// An action of a registered capability.
+    Target(TargetTool),
     /// A tool of the operator surface.
     Operator(OperatorTool),
 }
@@ -33,7 +38,7 @@ impl Backend {
     pub fn talks(&self) -> bool {
         match self {
             Self::Command(tool) => tool.talks(),
-            Self::Operator(_) => false,
+            Self::Target(_) | Self::Operator(_) => false,
         }
     }
 
@@ -45,6 +50,7 @@ impl Backend {
         };
         match self {
             Self::Command(tool) => tool.run(Called::new(arguments, invocation), caller).await,
+            Self::Target(tool) => tool.run(arguments, &invocation.principal, caller).await,
             Self::Operator(tool) => tool.run(arguments, &invocation.principal, caller).await,
         }
     }
@@ -63,6 +69,7 @@ impl Tool {
     async fn subject(&self, name: &str, invocation: &Invocation) -> Result<Subject, Box<Outcome>> {
         match (&self.backend, invocation.operation.arguments()) {
             (Backend::Operator(tool), Some(arguments)) if tool.builtin().runs() => tool.subject(arguments).await,
+            (Backend::Target(tool), _) => Ok(tool.subject(name)),
             (Backend::Command(_) | Backend::Operator(_), _) => Ok(Subject::of_tool(name, self.policy)),
         }
     }
@@ -83,8 +90,8 @@ impl Router {
         let backend = |tool: DeclaredTool| {
             let backend = match tool.backend {
                 DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run)),
-                // They stand upon a registry: see `with_operator`.
-                DeclaredBackend::Builtin(_) => return None,
+                // They stand upon a registry: see `with_registry`.
+                DeclaredBackend::Target(_) | DeclaredBackend::Builtin(_) => return None,
             };
             Some((tool.name, Tool { backend, policy: tool.policy }))
         };
@@ -97,6 +104,20 @@ impl Router {
         Self { gate, ..Self::new(loaded.tools.clone()) }
             .with_resources(loaded.resources.clone(), loaded.templates.clone())
             .with_prompts(loaded.prompts.clone())
+            .with_registry(loaded)
+    }
+
+    /// Takes the tools that stand upon the surface's registry, if it has one.
+    fn with_registry(mut self, loaded: &LoadedSurface) -> Self {
+        let Some(root) = &loaded.registry else { return self };
+        let variable = |name: &str| std::env::var(name).ok();
+        let registry = Arc::new(Registry::at(root.clone(), Options::read(variable), Arc::new(FromEnvironment)));
+        self.tools.extend(loaded.tools.iter().filter_map(|tool| {
+            let DeclaredBackend::Target(target) = &tool.backend else { return None };
+            let backend = Backend::Target(TargetTool::new(target.clone(), tool.policy, Arc::clone(&registry)));
+            Some((tool.name.clone(), Tool { backend, policy: tool.policy }))
+        }));
+        self.with_operator(&loaded.tools, registry, variable)
     }
 
     /// Takes the built-in tools too, which work on a registry; `variable` reads the environment.

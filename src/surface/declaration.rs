@@ -9,6 +9,7 @@ use std::time::Duration;
 pub use super::address::encoded;
 use super::builtin::Builtin;
 use super::effect::Policy;
+use super::manifest::CapabilityKind;
 pub use super::matching::{Matching, is_in_sight};
 pub use super::media::type_of;
 use crate::protocol::{Json, Role};
@@ -32,7 +33,7 @@ impl DeclaredTool {
     pub fn command(&self) -> Option<&Run> {
         match &self.backend {
             DeclaredBackend::Command(run) => Some(run),
-            DeclaredBackend::Builtin(_) => None,
+            DeclaredBackend::Target(_) | DeclaredBackend::Builtin(_) => None,
         }
     }
 
@@ -40,7 +41,7 @@ impl DeclaredTool {
     pub fn builtin(&self) -> Option<&DeclaredBuiltin> {
         match &self.backend {
             DeclaredBackend::Builtin(builtin) => Some(builtin),
-            DeclaredBackend::Command(_) => None,
+            DeclaredBackend::Command(_) | DeclaredBackend::Target(_) => None,
         }
     }
 }
@@ -50,6 +51,8 @@ impl DeclaredTool {
 pub enum DeclaredBackend {
     /// A command.
     Command(Run),
+    /// An action of a registered capability.
+    Target(Target),
     /// A built-in tool.
     Builtin(DeclaredBuiltin),
 }
@@ -63,6 +66,31 @@ pub struct DeclaredBuiltin {
     pub timeout: Option<Duration>,
     /// Most bytes of an answer; as many as usual if absent.
     pub cap: Option<usize>,
+}
+
+/// An action of a registered capability as declared: what it is was checked, and is found again at each call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// The project's folder; absolute, links resolved.
+    pub registry: PathBuf,
+    /// The manifest as it was found.
+    pub manifest: PathBuf,
+    /// Tool or agent.
+    pub kind: CapabilityKind,
+    /// The capability's name.
+    pub name: String,
+    /// The action; `None` of a capability without actions.
+    pub action: Option<String>,
+    /// Each argument of the tool, and that of the action that it is passed on as.
+    pub flags: Vec<(String, String)>,
+    /// Values of the tool's arguments where none is given.
+    pub defaults: Vec<(String, Json)>,
+    /// The tool's arguments that make a result smaller.
+    pub narrow_by: Vec<String>,
+    /// How long it may take; as long as its kind may if absent.
+    pub timeout: Option<Duration>,
+    /// Most bytes of a result; more is cut with a hint.
+    pub cap: usize,
 }
 
 /// A resource as declared: what is read under its address.

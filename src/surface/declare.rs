@@ -8,15 +8,18 @@ use std::path::{Path, PathBuf};
 use super::arguments::ArgumentEntry;
 use super::declaration::{
     Argument, CommandSource, DeclaredBackend, DeclaredBuiltin, DeclaredMessage, DeclaredPrompt, DeclaredResource,
-    DeclaredTemplate, DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Template,
+    DeclaredTemplate, DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Target, Template,
 };
 use super::effect::Policy;
 use super::file::{
     BackendEntry, ElementEntry, KindEntry, MessageEntry, PromptEntry, ResourceEntry, SaidEntry, SourceEntry,
-    SurfaceFile, Want,
+    SurfaceFile, TargetEntry, ToolEntry, Want,
 };
+use super::lint::target_effect::manifest_policy;
+use super::manifest::CapabilityKind;
 use super::resolve::{Resolved, ResolvedBackend};
 use super::source::At;
+use super::target::{Aim, Project};
 use super::watch::Watched;
 use super::{address, media, parts, template};
 use crate::protocol::{Json, UriTemplate};
@@ -32,6 +35,7 @@ const FILE_CAP: usize = 1024 * 1024;
 pub(crate) struct Declared {
     pub(crate) version: semver::Version,
     pub(crate) root: PathBuf,
+    pub(crate) registry: Option<PathBuf>,
     pub(crate) tools: Vec<DeclaredTool>,
     pub(crate) resources: Vec<DeclaredResource>,
     pub(crate) templates: Vec<DeclaredTemplate>,
@@ -44,20 +48,27 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
     let root = resolved.root.ok()?;
     let surface = &file.name.as_ref()?.value;
     let mut backends = resolved.backends.into_iter();
+    let project = resolved.project.and_then(Result::ok);
     let declared_tools = file.tools.iter().zip(backends.by_ref().take(file.tools.len())).map(|(tool, paths)| {
+        let flag = |flag: &Option<At<bool>>| flag.as_ref().map(|flag| flag.value);
+        let mut policy = Policy::of_flags(flag(&tool.read_only), flag(&tool.reversible));
         let backend = match tool.kind.as_ref()? {
             KindEntry::Command => DeclaredBackend::Command(run(&tool.backend, paths, &root)?),
-            KindEntry::Builtin(builtin) => DeclaredBackend::Builtin(DeclaredBuiltin {
-                builtin: *builtin,
-                timeout: tool.backend.timeout,
-                cap: tool.backend.cap,
-            }),
-        };
-        let flag = |flag: &Option<At<bool>>| flag.as_ref().map(|flag| flag.value);
-        let policy = match tool.kind {
-            // What one that runs would do is known by its arguments.
-            Some(KindEntry::Builtin(builtin)) => Policy::of_flags(Some(!builtin.runs()), None),
-            _ => Policy::of_flags(flag(&tool.read_only), flag(&tool.reversible)),
+            KindEntry::Builtin(builtin) => {
+                // What one that runs would do is known by its arguments.
+                policy = Policy::of_flags(Some(!builtin.runs()), None);
+                DeclaredBackend::Builtin(DeclaredBuiltin {
+                    builtin: *builtin,
+                    timeout: tool.backend.timeout,
+                    cap: tool.backend.cap,
+                })
+            }
+            KindEntry::Target(target) => {
+                let project = project.as_ref()?;
+                let aim = project.aim(target).ok()?;
+                policy = Policy { said: policy.said, ..manifest_policy(aim) };
+                DeclaredBackend::Target(declare_target(tool, target, project, aim)?)
+            }
         };
         Some(DeclaredTool { name: tool.name.value.clone(), policy, backend })
     });
@@ -73,7 +84,8 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
     let mut templates = templates?;
     templates.append(&mut folders);
     let prompts: Option<_> = file.prompts.iter().map(|prompt| declare_prompt(prompt, &root)).collect();
-    Some(Declared { version, tools, resources, templates, prompts: prompts?, root })
+    let registry = project.map(|project| project.root);
+    Some(Declared { version, tools, resources, templates, prompts: prompts?, root, registry })
 }
 
 /// Adds what is read: a folder makes a list, a file what one resource holds.
@@ -90,6 +102,42 @@ pub(crate) fn watch(resources: &[DeclaredResource], templates: &[DeclaredTemplat
         Source::Text(_) | Source::File(_) | Source::Command(_) => None,
     });
     watched.listing.extend(folders);
+}
+
+/// Adds the manifests behind targets, whose changes may be ones of the surface.
+pub(crate) fn watch_targets(tools: &[DeclaredTool], watched: &mut Watched) {
+    let mut manifests: Vec<PathBuf> = Vec::new();
+    for tool in tools {
+        if let DeclaredBackend::Target(target) = &tool.backend
+            && !manifests.contains(&target.manifest)
+        {
+            manifests.push(target.manifest.clone());
+        }
+    }
+    watched.listing.extend(manifests);
+}
+
+fn declare_target(tool: &ToolEntry<'_>, target: &TargetEntry, project: &Project, aim: Aim<'_>) -> Option<Target> {
+    let arguments = &tool.backend.input.arguments;
+    let flag = |argument: &ArgumentEntry| Some((argument.name.value.clone(), aim.arg(argument)?.name.clone()));
+    let default =
+        |argument: &ArgumentEntry| Some((argument.name.value.clone(), argument.default.as_ref()?.value.clone()));
+    let file = match aim.manifest.kind {
+        CapabilityKind::Agent => "agent.yaml",
+        CapabilityKind::Tool | CapabilityKind::Skill => "tool.yaml",
+    };
+    Some(Target {
+        registry: project.root.clone(),
+        manifest: aim.manifest.folder.join(file),
+        kind: aim.manifest.kind,
+        name: aim.manifest.name.clone(),
+        action: aim.action.map(|action| action.name.clone()),
+        flags: arguments.iter().map(flag).collect::<Option<_>>()?,
+        defaults: arguments.iter().filter_map(default).collect(),
+        narrow_by: target.narrow_by.iter().map(|name| name.value.clone()).collect(),
+        timeout: tool.backend.timeout,
+        cap: tool.backend.cap.unwrap_or(DEFAULT_CAP),
+    })
 }
 
 /// What a command's output is where nothing is said.

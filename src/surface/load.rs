@@ -39,6 +39,8 @@ pub struct LoadedSurface {
     pub version: semver::Version,
     /// The folder that paths stay beneath; absolute, links resolved.
     pub root: PathBuf,
+    /// The project whose capabilities it publishes, if it says one; absolute, links resolved.
+    pub registry: Option<PathBuf>,
     /// The file it was read from.
     pub path: PathBuf,
     /// The files whose changes make it another, or its resources.
@@ -95,7 +97,10 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     let skill_folders: Vec<PathBuf> =
         resolved.skills.iter().flatten().flatten().map(|(path, _)| path.clone()).collect();
     match Catalog::build(published.parts.clone()) {
-        Ok(catalog) => lint::unknown_resource::check(&file, &catalog, &mut findings),
+        Ok(catalog) => {
+            lint::unknown_resource::check(&file, &catalog, &mut findings);
+            lint::token_cost::check(&file, &catalog, &mut findings);
+        }
         Err(errors) => {
             for error in errors {
                 let mut finding = finding(error, &file, &published, &skills_read);
@@ -113,12 +118,13 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     let made = if findings.has_errors() { None } else { declare::all(&file, resolved) };
     let path = findings.source().file().to_owned();
     match made {
-        Some(Declared { version, root, tools, resources, templates, prompts }) => {
+        Some(Declared { version, root, registry, tools, resources, templates, prompts }) => {
             let parts = published.parts;
             let name = parts.identity.name.clone();
             let mut watched = watched(&path);
             declare::watch(&resources, &templates, &mut watched);
             watched.listing.extend(skill_folders);
+            declare::watch_targets(&tools, &mut watched);
             let warnings = findings.into_problems();
             Ok(LoadedSurface {
                 parts,
@@ -129,6 +135,7 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
                 name,
                 version,
                 root,
+                registry,
                 path,
                 watched,
                 warnings,

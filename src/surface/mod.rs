@@ -28,6 +28,7 @@ mod resolve;
 mod scalar;
 mod skills;
 mod source;
+mod target;
 mod template;
 mod tree;
 mod watch;

@@ -2,8 +2,9 @@
 
 use super::backend::{self, BackendEntry};
 use super::described::{self, Described};
+use super::target::{self, TargetEntry};
 use crate::protocol::TaskSupport;
-use crate::surface::arguments;
+use crate::surface::arguments::{self, ArgumentEntry};
 use crate::surface::builtin::Builtin;
 use crate::surface::fields::Fields;
 use crate::surface::lint::backend::Kind;
@@ -29,6 +30,7 @@ const KEYS: &[&str] = &[
     "divergent",
     "task",
     "scopes",
+    "pillar",
 ];
 
 /// Keys of a tool that is a command, beside those of every command.
@@ -44,6 +46,8 @@ pub(crate) enum KindEntry {
     Command,
     /// A built-in tool.
     Builtin(Builtin),
+    /// An action of a registered capability.
+    Target(TargetEntry),
 }
 
 /// A tool.
@@ -81,16 +85,26 @@ impl ToolEntry<'_> {
 }
 
 /// Reads a tool.
-pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<ToolEntry<'t>> {
+pub(super) fn read<'t>(entry: &'t Entry, common: &[ArgumentEntry], findings: &mut Findings) -> Option<ToolEntry<'t>> {
     let kind = lint::backend::of(entry, findings);
     let keys: &[&[&str]] = match kind {
         Some(Kind::Run) => &[KEYS, backend::RUN_KEYS, COMMAND_KEYS],
         Some(Kind::Builtin) => &[BUILTIN_KEYS],
+        Some(Kind::Target) => &[KEYS, target::TARGET_KEYS],
         // Whatever is meant, its keys are not unknown.
-        _ => &[KEYS, &lint::backend::KEYS, backend::RUN_KEYS, COMMAND_KEYS],
+        _ => &[KEYS, &lint::backend::KEYS, backend::RUN_KEYS, COMMAND_KEYS, target::TARGET_KEYS],
     };
     let fields = Fields::of(&entry.node, entry.key.span, "a tool", &keys.concat(), findings)?;
-    let input = arguments::read(&fields, findings);
+    // For people who read the file.
+    let _ = fields.text("pillar", findings);
+    let target = match kind {
+        Some(Kind::Target) => target::read(&fields, findings),
+        _ => None,
+    };
+    let input = match &target {
+        Some(target) => arguments::read_target(&fields, &target.common, common, findings),
+        None => arguments::read(&fields, findings),
+    };
     Some(ToolEntry {
         name: &entry.key,
         node: &entry.node,
@@ -105,8 +119,9 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
         scopes: fields.texts("scopes", findings),
         kind: kind.and_then(|kind| match kind {
             Kind::Run => Some(KindEntry::Command),
+            Kind::Target => target.map(KindEntry::Target),
             Kind::Builtin => builtin(&fields, findings).map(KindEntry::Builtin),
-            Kind::Target | Kind::Http | Kind::Upstream => None,
+            Kind::Http | Kind::Upstream => None,
         }),
         backend: BackendEntry::of_command(&entry.key, input, &fields, findings),
     })

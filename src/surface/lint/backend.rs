@@ -38,7 +38,7 @@ impl Kind {
     }
 
     fn is_served(self) -> bool {
-        matches!(self, Self::Run)
+        matches!(self, Self::Run | Self::Target | Self::Builtin)
     }
 }
 

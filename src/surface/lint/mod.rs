@@ -16,11 +16,13 @@ mod contradiction;
 mod default_value;
 mod derived_uri;
 mod digest_name;
+mod dispatcher;
 pub(super) mod duration;
 mod dynamic_script;
 pub(super) mod env_name;
 #[cfg(test)]
 mod examples;
+mod excluded;
 pub(super) mod exit_code;
 mod fetched_uri;
 mod folder;
@@ -52,11 +54,17 @@ mod skill_folder;
 mod source_path;
 pub(super) mod stdin_argument;
 mod surface_name;
+mod target;
+mod target_argument;
+pub(super) mod target_common;
+pub(super) mod target_effect;
+pub(super) mod token_cost;
 mod tool_count;
 mod two_placeholders;
 pub(super) mod unknown_key;
 mod unknown_placeholder;
 pub(super) mod unknown_resource;
+mod unready_target;
 mod unused_argument;
 pub(super) mod value_kind;
 pub(super) mod variable;
@@ -74,6 +82,7 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     default_value::check,
     derived_uri::check,
     digest_name::check,
+    dispatcher::check,
     dynamic_script::check,
     fetched_uri::check,
     long_text::check,
@@ -110,6 +119,11 @@ pub(super) fn check(file: &SurfaceFile<'_>, resolved: &Resolved, findings: &mut 
     prompt_file::check(file, resolved, findings);
     skill_folder::check(file, resolved, findings);
     source_path::check(file, resolved, findings);
+    target::check(file, resolved, findings);
+    target_argument::check(file, resolved, findings);
+    target_effect::check(file, resolved, findings);
+    excluded::check(file, resolved, findings);
+    unready_target::check(file, resolved, findings);
 }
 
 /// Every rule on surface files but those that hold for every catalog, however it was made.
@@ -185,6 +199,18 @@ pub fn rules() -> Vec<Rule> {
         duration::RULE,
         cap::RULE,
         exit_code::RULE,
+        target::REGISTRY,
+        target::RULE,
+        target_argument::RULE,
+        target_argument::REQUIRED,
+        target_common::RULE,
+        target_argument::NARROW,
+        target_effect::RULE,
+        target_effect::READS,
+        excluded::RULE,
+        unready_target::RULE,
+        dispatcher::RULE,
+        token_cost::RULE,
         lock::VERSION,
         lock::DIGEST,
         lock::DIFFERS,
