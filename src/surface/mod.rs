@@ -31,6 +31,7 @@ pub mod rules;
 mod scalar;
 mod skills;
 mod source;
+mod target;
 mod template;
 mod tree;
 mod url;

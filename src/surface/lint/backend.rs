@@ -38,7 +38,7 @@ impl Kind {
     }
 
     fn is_served(self) -> bool {
-        matches!(self, Self::Run | Self::Http | Self::Upstream)
+        matches!(self, Self::Run | Self::Target | Self::Http | Self::Upstream | Self::Builtin)
     }
 }
 
