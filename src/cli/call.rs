@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use twodoor::core::backend::{Backend, Router};
+use twodoor::core::gate::{Desk, Stance};
 use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
 use twodoor::protocol::{Arguments, Catalog, Content, Limits, Operation, Outcome, RawJson, Tool, ToolParts, schema};
 
@@ -32,6 +33,9 @@ pub(crate) struct Call {
     /// Show the argument vector, the folder and the environment's names, and run nothing
     #[arg(long)]
     dry_run: bool,
+    /// Refuse what cannot be undone instead of asking at the terminal
+    #[arg(long)]
+    deny_irreversible: bool,
     /// The surface file
     #[arg(long, short, value_name = "SURFACE", default_value = super::DEFAULT_SURFACE)]
     surface: PathBuf,
@@ -61,7 +65,8 @@ impl Call {
                 return exit::usage();
             }
         };
-        let router = Router::new(loaded.tools);
+        let desk = Desk::new(if self.deny_irreversible { Stance::Deny } else { Stance::Ask });
+        let router = Router::of(&loaded).at(Arc::new(desk));
         let talks = router.backend(&self.tool).is_some_and(Backend::talks);
         let Ok(catalog) = Catalog::build(loaded.parts) else { return exit::surface() };
         if let Some(refused) = misfit(&catalog, &self.tool, &arguments) {

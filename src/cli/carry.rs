@@ -34,7 +34,7 @@ pub(crate) fn out(
         state: None,
         principal: Principal::LOCAL,
         revision: Revision::MODERN,
-        client: ClientCapabilities::default(),
+        client: person(),
     };
     let shell = Arc::new(Shell::new());
     let outcome = runtime.block_on(async {
@@ -69,6 +69,16 @@ pub(crate) fn out(
         show::error(&problem, "call it in a terminal, or through a client that can answer");
         exit::differs()
     })
+}
+
+/// What can be asked of whoever sits at the terminal, if anybody does.
+fn person() -> ClientCapabilities {
+    match asking::is_possible() {
+        true => {
+            ClientCapabilities::read(&RawJson::encode(&serde_json::json!({ "elicitation": { "form": {}, "url": {} } })))
+        }
+        false => ClientCapabilities::default(),
+    }
 }
 
 type Answered = (Vec<(Box<str>, RawJson)>, Option<Value>);

@@ -3,20 +3,25 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::{exit, show};
+use serde_json::Value;
 use twodoor::protocol::Catalog;
 use twodoor::protocol::json::visible;
 use twodoor::surface::{LoadedSurface, Problems, Surface, lock, render};
 
+use super::{effects, exit, show};
+
 /// Checks surface files and shows all their problems at once
 #[derive(clap::Args)]
 #[command(after_help = "Exits with 0 if every file can be served (warnings do not count), else with 3.\n\n\
-    Examples:\n  twodoor check\n  twodoor check surfaces/*.yaml --json")]
+    Examples:\n  twodoor check\n  twodoor check surfaces/*.yaml --json\n  twodoor check ops.yaml --effects")]
 pub(crate) struct Check {
     /// The surface files
     #[arg(value_name = "SURFACE", default_value = super::DEFAULT_SURFACE)]
     surfaces: Vec<PathBuf>,
-    /// Print the problems as one JSON array
+    /// Show what each tool does, and what the gate does about it, beside the problems
+    #[arg(long)]
+    effects: bool,
+    /// Print the problems as one JSON array; with --effects, the tools
     #[arg(long)]
     json: bool,
 }
@@ -25,7 +30,11 @@ impl Check {
     pub(crate) fn run(self) -> ExitCode {
         let checked: Vec<_> = self.surfaces.iter().map(|path| (path, Surface::load(path))).collect();
         let locks: Vec<Vec<Problems>> = checked.iter().map(|(path, checked)| of_lock(path, checked)).collect();
-        if self.json {
+        if self.json && self.effects {
+            let loaded = checked.iter().filter_map(|(_, checked)| checked.as_ref().ok());
+            let all: Vec<Value> = loaded.flat_map(|loaded| effects::of(loaded)).map(|tool| tool.json()).collect();
+            show::out(&format!("{:#}\n", Value::Array(all)));
+        } else if self.json {
             let of_surfaces = checked.iter().zip(&locks);
             let all = of_surfaces.flat_map(|((_, checked), locks)| std::iter::once(problems(checked)).chain(locks));
             let all: Vec<_> = all.flat_map(Problems::list).collect();
@@ -41,6 +50,7 @@ impl Check {
                     let declared = show::declared(&surface.parts);
                     let path = visible(path.to_string_lossy().chars());
                     show::out(&format!("ok: {path}: {name} {version}, {declared}\n"));
+                    show::out(&effects::lines(surface, self.effects));
                 }
             }
         }

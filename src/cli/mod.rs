@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand, each of which builds what it needs and maps results to exit codes.
 
+mod approvals;
 mod asking;
 mod call;
 mod carry;
@@ -7,6 +8,7 @@ mod check;
 mod completions;
 mod diff;
 mod digest;
+mod effects;
 mod freeze;
 mod listed;
 mod lock;
@@ -89,6 +91,7 @@ enum Command {
     Freeze(freeze::Freeze),
     Probe(probe::Probe),
     Token(token::Token),
+    Approvals(approvals::Approvals),
     Completions(completions::Completions),
 }
 
@@ -115,6 +118,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Freeze(freeze) => freeze.run(),
         Command::Probe(probe) => probe.run(),
         Command::Token(token) => token.run(),
+        Command::Approvals(approvals) => approvals.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),
     }
 }

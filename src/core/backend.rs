@@ -9,14 +9,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::command::{Called, CommandTool};
-use super::gate::{Cleared, Desk, Gate, Subject};
+use super::gate::{Cleared, Desk, Gate, Manner, Subject};
 use super::prompt::Prompts;
 use super::resource::Resources;
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome};
 use crate::surface::LoadedSurface;
-use crate::surface::declaration::{DeclaredBackend, DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool};
+use crate::surface::declaration::{
+    ArgumentKind, DeclaredBackend, DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool,
+};
 use crate::surface::effect::Policy;
+use crate::surface::rules::Declared;
 
 /// What carries out a tool.
 #[derive(Debug)]
@@ -50,14 +53,29 @@ impl Backend {
 struct Tool {
     backend: Backend,
     policy: Policy,
+    asks_itself: bool,
+    declared: Declared,
 }
 
 impl Tool {
     /// What a call of it would do. A backend that can do several things says by the arguments which it is.
     fn subject(&self, name: &str, _invocation: &Invocation) -> Subject {
         match &self.backend {
-            Backend::Command(_) => Subject::of_tool(name, self.policy),
+            Backend::Command(_) => self.itself(name),
         }
+    }
+
+    /// What it would do whatever its arguments; `None` if that depends on them.
+    fn always(&self, name: &str) -> Option<Subject> {
+        match &self.backend {
+            Backend::Command(_) => Some(self.itself(name)),
+        }
+    }
+
+    /// A tool that does one thing.
+    fn itself(&self, name: &str) -> Subject {
+        let manner = if self.asks_itself { Manner::Itself } else { Manner::Asks };
+        Subject::of_tool(name, self.policy).in_manner(manner).declaring(self.declared.clone())
     }
 }
 
@@ -74,18 +92,23 @@ impl Router {
     /// Takes the declared tools; finds each program now, so that a missing one is known before it is called.
     pub fn new(tools: Vec<DeclaredTool>) -> Self {
         let backend = |tool: DeclaredTool| {
+            let arguments = tool.command().map(|run| run.arguments.as_slice()).unwrap_or_default();
+            let paths = arguments.iter().filter(|argument| argument.kind == ArgumentKind::Path);
+            let paths = paths.map(|argument| argument.name.clone()).collect();
+            let declared = Declared { defaults: tool.defaults, paths };
             let backend = match tool.backend {
                 DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run)),
                 DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) => return None,
             };
-            Some((tool.name, Tool { backend, policy: tool.policy }))
+            Some((tool.name, Tool { backend, policy: tool.policy, asks_itself: tool.asks_itself, declared }))
         };
         Self { tools: tools.into_iter().filter_map(backend).collect(), ..Self::default() }
     }
 
     /// Takes everything that a surface declares.
     pub fn of(loaded: &LoadedSurface) -> Self {
-        let gate = Gate::new(&*loaded.name, loaded.version.to_string(), Arc::default());
+        let gate =
+            Gate::new(&*loaded.name, loaded.version.to_string(), Arc::default()).with_rules(loaded.rules.clone());
         Self { gate, ..Self::new(loaded.tools.clone()) }
             .with_resources(loaded.resources.clone(), loaded.templates.clone())
             .with_prompts(loaded.prompts.clone())
@@ -108,6 +131,18 @@ impl Router {
     pub fn at(mut self, desk: Arc<Desk>) -> Self {
         self.gate = self.gate.at(desk);
         self
+    }
+
+    /// Whether some call may be asked about or denied, so that there is something to keep: approvals, and a log of what
+    /// was decided.
+    pub fn is_gated(&self) -> bool {
+        let asked = |subject: &Subject| !subject.judged().effect.is_reversible();
+        self.gate.has_rules() || self.tools.iter().any(|(name, tool)| tool.always(name).as_ref().is_none_or(asked))
+    }
+
+    /// What a call of a tool would do whatever its arguments; `None` if that depends on them.
+    pub fn subject(&self, tool: &str) -> Option<Subject> {
+        self.tools.get(tool)?.always(tool)
     }
 
     /// The backend of a tool, for what is done without a call: a dry run, a check.

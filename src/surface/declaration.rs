@@ -23,6 +23,10 @@ pub struct DeclaredTool {
     pub name: String,
     /// What is declared of what it does.
     pub policy: Policy,
+    /// Whether it asks a person itself before it does what cannot be undone.
+    pub asks_itself: bool,
+    /// Its arguments that have a value where the caller gives none.
+    pub defaults: Vec<(String, Json)>,
     /// What carries it out.
     pub backend: DeclaredBackend,
 }

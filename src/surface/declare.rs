@@ -18,6 +18,7 @@ use super::file::{
     SurfaceFile, Want,
 };
 use super::resolve::{Resolved, ResolvedBackend};
+use super::rules::CallRules;
 use super::source::At;
 use super::watch::Watched;
 use super::{address, media, parts, template};
@@ -38,6 +39,7 @@ pub(crate) struct Declared {
     pub(crate) resources: Vec<DeclaredResource>,
     pub(crate) templates: Vec<DeclaredTemplate>,
     pub(crate) prompts: Vec<DeclaredPrompt>,
+    pub(crate) rules: Option<CallRules>,
 }
 
 /// Everything that a file declares.
@@ -59,7 +61,12 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
         };
         let flag = |flag: &Option<At<bool>>| flag.as_ref().map(|flag| flag.value);
         let policy = Policy::of_flags(flag(&tool.read_only), flag(&tool.reversible));
-        Some(DeclaredTool { name: tool.name.value.clone(), policy, backend })
+        let default = |argument: &ArgumentEntry| {
+            argument.default.as_ref().map(|default| (argument.name.value.clone(), default.value.clone()))
+        };
+        let defaults = tool.backend.input.arguments.iter().filter_map(default).collect();
+        let asks_itself = flag(&tool.asks_itself) == Some(true);
+        Some(DeclaredTool { name: tool.name.value.clone(), policy, asks_itself, defaults, backend })
     });
     let tools = declared_tools.collect::<Option<_>>()?;
     let mut resources = Vec::new();
@@ -73,7 +80,11 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
     let mut templates = templates?;
     templates.append(&mut folders);
     let prompts: Option<_> = file.prompts.iter().map(|prompt| declare_prompt(prompt, &root)).collect();
-    Some(Declared { version, tools, resources, templates, prompts: prompts?, root })
+    let rules = match &file.rules {
+        Some(rules) => Some(CallRules::new(rules.iter().map(|entry| entry.rule.clone()).collect::<Option<_>>()?)),
+        None => None,
+    };
+    Some(Declared { version, tools, resources, templates, prompts: prompts?, rules, root })
 }
 
 /// Adds what is read: a folder makes a list, a file what one resource holds.

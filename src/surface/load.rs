@@ -12,6 +12,7 @@ use super::file::{self, SurfaceFile};
 use super::parts::{self, Published};
 use super::problem::{Finding, Findings, Problems, Severity};
 use super::resolve;
+use super::rules::CallRules;
 use super::source::{self, Span};
 use super::watch::Watched;
 use super::{lint, lock, tree};
@@ -33,6 +34,8 @@ pub struct LoadedSurface {
     pub templates: Vec<DeclaredTemplate>,
     /// What is behind the prompts, in the catalog's order.
     pub prompts: Vec<DeclaredPrompt>,
+    /// The rules over the arguments of calls; none is something else than no rule at all, which denies every call.
+    pub rules: Option<CallRules>,
     /// The surface's name.
     pub name: String,
     /// The surface's version.
@@ -113,7 +116,7 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     let made = if findings.has_errors() { None } else { declare::all(&file, resolved) };
     let path = findings.source().file().to_owned();
     match made {
-        Some(Declared { version, root, tools, resources, templates, prompts }) => {
+        Some(Declared { version, root, tools, resources, templates, prompts, rules }) => {
             let parts = published.parts;
             let name = parts.identity.name.clone();
             let mut watched = watched(&path);
@@ -126,6 +129,7 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
                 resources,
                 templates,
                 prompts,
+                rules,
                 name,
                 version,
                 root,

@@ -26,6 +26,7 @@ mod problem;
 mod quantity;
 mod render;
 mod resolve;
+pub mod rules;
 mod scalar;
 mod skills;
 mod source;

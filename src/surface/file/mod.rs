@@ -9,6 +9,7 @@ mod described;
 mod http;
 mod prompt;
 mod resource;
+mod rules;
 mod skill;
 mod tool;
 mod upstream;
@@ -19,6 +20,7 @@ pub(crate) use self::backend::{BackendEntry, ElementEntry, PathEntry, Want};
 pub(crate) use self::http::{HeaderEntry, HttpEntry};
 pub(crate) use self::prompt::{MessageEntry, PromptEntry, SaidEntry};
 pub(crate) use self::resource::{READ_AT_MOST, ResourceEntry, SourceEntry};
+pub(crate) use self::rules::RuleEntry;
 pub(crate) use self::skill::SkillEntry;
 pub(crate) use self::tool::{KindEntry, ToolEntry};
 pub(crate) use self::upstream::{PinEntry, UpstreamEntry, UpstreamToolEntry};
@@ -46,6 +48,7 @@ const FILE_KEYS: &[&str] = &[
     "templates",
     "prompts",
     "skills",
+    "rules",
     "upstreams",
 ];
 
@@ -70,6 +73,8 @@ pub(crate) struct SurfaceFile<'t> {
     pub(crate) prompts: Vec<PromptEntry<'t>>,
     pub(crate) skills: Vec<SkillEntry<'t>>,
     pub(crate) upstreams: Vec<UpstreamEntry<'t>>,
+    /// `None` if there is no such key, which is something else than no rule.
+    pub(crate) rules: Option<Vec<RuleEntry>>,
 }
 
 impl<'t> SurfaceFile<'t> {
@@ -108,6 +113,7 @@ pub(crate) fn read<'t>(root: &'t Node, findings: &mut Findings) -> Option<Surfac
         prompts: read_all(&fields, "prompts", "a mapping of names to prompts", prompt::read, findings),
         skills: read_all(&fields, "skills", "a mapping of names to skills", skill::read, findings),
         upstreams: read_all(&fields, "upstreams", "a mapping of names to upstreams", upstream::read, findings),
+        rules: rules::read(&fields, findings),
     })
 }
 

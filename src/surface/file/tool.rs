@@ -33,7 +33,7 @@ const KEYS: &[&str] = &[
 ];
 
 /// Keys of a tool that is a command, beside those of every command.
-const COMMAND_KEYS: &[&str] = &["stdin", "talk"];
+const COMMAND_KEYS: &[&str] = &["stdin", "talk", "asks_itself"];
 
 /// What carries a tool out, as written.
 #[derive(Debug)]
@@ -57,6 +57,7 @@ pub(crate) struct ToolEntry<'t> {
     pub(crate) reversible: Option<At<bool>>,
     pub(crate) idempotent: Option<At<bool>>,
     pub(crate) open_world: Option<At<bool>>,
+    pub(crate) asks_itself: Option<At<bool>>,
     pub(crate) divergent: bool,
     pub(crate) task: TaskSupport,
     pub(crate) scopes: Vec<At<String>>,
@@ -114,6 +115,7 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
         reversible: fields.flag("reversible", findings),
         idempotent: fields.flag("idempotent", findings),
         open_world: fields.flag("open_world", findings),
+        asks_itself: fields.flag("asks_itself", findings),
         divergent: fields.flag("divergent", findings).is_some_and(|flag| flag.value),
         task: task(&fields, findings),
         scopes: fields.texts("scopes", findings),

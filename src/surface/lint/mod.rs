@@ -7,8 +7,10 @@
 pub(super) mod argument_as;
 pub(super) mod argument_name;
 pub(super) mod arguments_twice;
+mod asks_itself;
 pub(super) mod backend;
 pub(super) mod braces;
+pub(super) mod call_rule;
 pub(super) mod cap;
 mod code_options;
 mod completion;
@@ -22,6 +24,7 @@ pub(super) mod env_name;
 #[cfg(test)]
 mod examples;
 pub(super) mod exit_code;
+pub(super) mod expression;
 mod fetched_uri;
 mod folder;
 mod folder_count;
@@ -82,6 +85,8 @@ use super::{callers, frozen, lock, source, tree};
 
 /// The checks over a whole file.
 const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
+    asks_itself::check,
+    call_rule::check,
     completion::check,
     contradiction::check,
     default_value::check,
@@ -220,6 +225,9 @@ pub fn rules() -> Vec<Rule> {
         upstream_digest::ANY,
         unknown_upstream::RULE,
         unknown_upstream::UNUSED,
+        asks_itself::RULE,
+        call_rule::RULE,
+        expression::RULE,
         lock::VERSION,
         lock::DIGEST,
         lock::DIFFERS,
