@@ -47,6 +47,7 @@ pub(super) mod priority;
 mod program;
 mod program_placeholder;
 mod prompt_file;
+mod read_only_verb;
 mod reserved_name;
 mod secret_header;
 mod secret_literal;
@@ -90,6 +91,7 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     output_schema::check,
     portable_name::check,
     program_placeholder::check,
+    read_only_verb::check,
     reserved_name::check,
     secret_header::check,
     secret_literal::check,
@@ -190,6 +192,7 @@ pub fn rules() -> Vec<Rule> {
         duration::RULE,
         cap::RULE,
         exit_code::RULE,
+        read_only_verb::RULE,
         asks_itself::RULE,
         call_rule::RULE,
         expression::RULE,

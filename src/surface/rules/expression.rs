@@ -42,12 +42,10 @@ const FUNCTIONS: [&str; 12] = [
     "bool",
 ];
 /// The macros, for a suggestion: the parser knows them.
-const MACROS: [&str; 6] = ["has", "all", "exists", "exists_one", "map", "filter"];
+const MACROS: [&str; 4] = ["has", "all", "exists", "exists_one"];
 /// The calls that come to no truth.
-const NO_TRUTH: [&str; 15] = [
-    "_-_", "_+_", "_*_", "_/_", "_%_", "-_", "size", "string", "int", "uint", "double", "bytes", "type", "map",
-    "filter",
-];
+const NO_TRUTH: [&str; 13] =
+    ["_-_", "_+_", "_*_", "_/_", "_%_", "-_", "size", "string", "int", "uint", "double", "bytes", "type"];
 
 /// What every expression is evaluated in: made once, for it is much larger than any expression.
 static STANDARD: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
@@ -262,6 +260,9 @@ impl Walk<'_> {
             Expr::Select(select) => self.look(&select.operand, bound, depth, looping),
             Expr::Call(call) => {
                 self.function(at, &call.func_name)?;
+                if looping {
+                    self.cheap(at, &call.func_name, &call.args)?;
+                }
                 let mut parts = call.target.iter().map(|target| &**target).chain(&call.args);
                 parts.try_for_each(|part| self.look(part, bound, depth, looping))
             }
@@ -279,6 +280,10 @@ impl Walk<'_> {
                     let remedy = "look at one list at a time: a list in a list would take too long";
                     return Err(self.of(at, "it goes through a list for each item of another", remedy));
                 }
+                if matches!(each.accu_init.expr, Expr::List(_)) {
+                    let remedy = "use `all`, `exists` or `exists_one`";
+                    return Err(self.of(at, "`map` and `filter` are not known here", remedy));
+                }
                 self.look(&each.iter_range, bound, depth, true)?;
                 let before = bound.len();
                 bound.extend([each.iter_var.clone(), each.accu_var.clone()]);
@@ -288,6 +293,20 @@ impl Walk<'_> {
                 bound.truncate(before);
                 looked
             }
+        }
+    }
+
+    /// Refuses what takes long for each item of a list: a pattern that is read anew, a search of another list.
+    fn cheap(&self, at: &IdedExpr, name: &str, parts: &[IdedExpr]) -> Result<(), Unfit> {
+        match name {
+            "matches" => {
+                Err(self.of(at, "it reads a pattern for each item of a list", "use `contains`, `startsWith` or `==`"))
+            }
+            "@in" if !parts.get(1).is_some_and(|list| matches!(list.expr, Expr::List(_))) => {
+                let remedy = "write the list out, such as `x in ['a', 'b']`";
+                Err(self.of(at, "it looks through one list for each item of another", remedy))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -335,8 +354,7 @@ fn may_be_true(expression: &Expr) -> bool {
             call.args.iter().skip(1).all(|branch| may_be_true(&branch.expr))
         }
         Expr::Call(call) => !NO_TRUTH.contains(&call.func_name.as_str()),
-        Expr::Comprehension(each) => !matches!(each.accu_init.expr, Expr::List(_)),
-        Expr::Select(_) => true,
+        Expr::Comprehension(_) | Expr::Select(_) => true,
     }
 }
 
@@ -359,6 +377,8 @@ mod tests {
             "args.all.exists(x, x.size() > 3 && x != caller)",
             "args.list.all(x, x < 3) && args.list.exists(y, y == 1)",
             "args.sure",
+            "args.list.all(x, x in ['a', 'b'])",
+            "args.list.exists_one(x, x == 'a')",
             "args['odd name'] == 1",
             "args.path.matches('^[a-z]+$')",
             "args.a == 1 ? true : args.b",
@@ -384,6 +404,10 @@ mod tests {
             "args.a.startWith('x')",
             "rm('x')",
             "args.list.map(x, x)",
+            "size(args.list.map(x, x)) > 1",
+            "size(args.list.filter(x, x > 1)) > 1",
+            "args.list.all(x, x.matches('a'))",
+            "args.list.all(x, x in args.other)",
             "args.a ? 1 : 2",
             "args.all.exists(x, args.all.exists(y, x == y))",
             "args.all.exists(x, x == 1) && x == 2",

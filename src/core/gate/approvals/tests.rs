@@ -1,3 +1,5 @@
+//! Approvals on real folders, and on a disk that fails at every step.
+
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
