@@ -30,7 +30,7 @@ impl Check {
         let checked: Vec<_> = self.surfaces.iter().map(|path| (path, Surface::load(path))).collect();
         if self.json && self.effects {
             let loaded = checked.iter().filter_map(|(_, checked)| checked.as_ref().ok());
-            let all: Vec<Value> = loaded.flat_map(|loaded| effects::of(loaded)).map(|tool| tool.json()).collect();
+            let all: Vec<Value> = loaded.flat_map(effects::of).map(|tool| tool.json()).collect();
             show::out(&format!("{:#}\n", Value::Array(all)));
         } else if self.json {
             let all: Vec<_> = checked.iter().flat_map(|(_, checked)| problems(checked).list()).collect();
