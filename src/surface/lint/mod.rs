@@ -58,6 +58,7 @@ mod private_address;
 mod program;
 mod program_placeholder;
 mod prompt_file;
+mod read_only_verb;
 mod reserved_name;
 mod secret_header;
 mod secret_literal;
@@ -117,6 +118,7 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     portable_name::check,
     private_address::check,
     program_placeholder::check,
+    read_only_verb::check,
     reserved_name::check,
     secret_header::check,
     secret_literal::check,
@@ -239,6 +241,7 @@ pub fn rules() -> Vec<Rule> {
         upstream_digest::ANY,
         unknown_upstream::RULE,
         unknown_upstream::UNUSED,
+        read_only_verb::RULE,
         asks_itself::RULE,
         call_rule::RULE,
         expression::RULE,
