@@ -296,6 +296,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let policy = Policy { manifest: Some(Effect::Irreversible), ..Policy::default() };
         let subject = tool(folder.path(), policy).subject("tidy");
-        assert_eq!((subject.judged().effect, subject.manner()), (Effect::Irreversible, Manner::Never));
+        assert_eq!((subject.judged().effect, subject.manner()), (Effect::Irreversible, &Manner::Never));
     }
 }
