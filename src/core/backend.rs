@@ -26,7 +26,7 @@ use crate::surface::effect::Policy;
 #[derive(Debug)]
 pub enum Backend {
     /// A declared argument vector.
-    Command(CommandTool),
+    Command(Box<CommandTool>),
     /// An action of a registered capability.
     Target(TargetTool),
     /// A tool of the operator surface.
@@ -89,7 +89,7 @@ impl Router {
     pub fn new(tools: Vec<DeclaredTool>) -> Self {
         let backend = |tool: DeclaredTool| {
             let backend = match tool.backend {
-                DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run)),
+                DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run).into()),
                 // They stand upon a registry: see `with_registry`.
                 DeclaredBackend::Target(_) | DeclaredBackend::Builtin(_) => return None,
             };

@@ -65,7 +65,7 @@ impl Normal {
         let stated = data.as_ref().and_then(|data| data.get("error")).cloned();
         let is_success = run.exit == Exit::Code(0);
         let (data, error) = match (data, stated) {
-            (_, Some(stated)) => (None, Some(with_code(stated))),
+            (data, Some(stated)) => (data.and_then(beside_error), Some(with_code(stated))),
             (Some(data), None) if is_success => {
                 return Self { ok: true, data: Some(data), error: None, returncode, stderr };
             }
@@ -111,6 +111,13 @@ fn read(output: &str) -> Result<Json, Option<JsonError>> {
     let mut lines = whole.lines().rev().take(LINES_AT_MOST).map(str::trim).filter(|line| looks_like_json(line));
     let found = lines.find_map(|line| Json::parse(line.as_bytes(), &limits).ok());
     found.ok_or_else(|| looks_like_json(whole).then_some(problem))
+}
+
+/// What was written beside an error.
+fn beside_error(data: Json) -> Option<Json> {
+    let Json::Object(mut members) = data else { return None };
+    members.retain(|(key, _)| key != "error");
+    (!members.is_empty()).then_some(Json::Object(members))
 }
 
 /// An error as stated; one that is no object, as the message of one.
@@ -204,6 +211,8 @@ mod tests {
         let text = ran(Exit::Code(2), br#"{"error":"boom"}"#, b"");
         assert!(text.contains(r#""error":{"code":"error","message":"boom"},"returncode":2"#), "{text}");
         assert!(ran(Exit::Code(1), br#"{"error":null}"#, b"").contains(r#""ok":false"#));
+        let text = ran(Exit::Code(1), br#"{"done":2,"error":"boom","rest":[]}"#, b"");
+        assert!(text.contains(r#""data":{"done":2,"rest":[]},"error":{"code":"error","message":"boom"}"#), "{text}");
     }
 
     #[test]

@@ -109,7 +109,7 @@ fn forms_of(value: &str) -> Vec<String> {
     if value.len() >= SHORTEST_INSIDE_BASE64 {
         for offset in 0..3 {
             forms.extend([&STANDARD, &URL_SAFE].map(|engine| {
-                let padded = [&[0; 3][..offset], value.as_bytes()].concat();
+                let padded = [vec![0; offset], value.as_bytes().to_vec()].concat();
                 let encoded = engine.encode(&padded);
                 // The first characters hold bits of what stands before, the last ones of what comes after.
                 let from = [0, 2, 3].get(offset).copied().unwrap_or(0);

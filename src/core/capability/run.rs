@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::argv::Rendered;
 use super::normal::Normal;
 use super::redact::Secrets;
+use crate::core::blocking::blocking;
 use crate::core::process::{self, Ended, Environment, Launch, Overflowed, Program, STDOUT_BYTES, SpawnError};
 use crate::protocol::{Caller, Principal};
 use crate::surface::builtin::Builtin;
@@ -86,7 +87,11 @@ pub async fn run(job: Job<'_>, caller: &dyn Caller) -> Normal {
             Normal::failed("timeout", message)
         }
         Ok(Ok(Ended::Stopped)) => stopped(),
-        Ok(Ok(Ended::Itself(run))) => Normal::of(&run, &redacted),
+        Ok(Ok(Ended::Itself(run))) => {
+            // Megabytes of it may have to be read, and searched for secrets.
+            let told = blocking(move || Normal::of(&run, &redacted)).await;
+            told.unwrap_or_else(|| Normal::failed("no_json", "what it wrote could not be read"))
+        }
     }
 }
 
