@@ -102,7 +102,7 @@ fn a_target_is_called_under_the_names_of_its_action_with_its_secrets_alone() {
     assert_eq!(project.rules(), [""; 0]);
     let (answer, failed) = project.call(&["say", "text=--evil $(id)", "loud=true"]);
     assert!(!failed && answer["ok"] == true, "{answer}");
-    assert_eq!(answer["data"]["args"], serde_json::json!(["--text=--evil $(id)", "--loud", "--max-results"]));
+    assert_eq!(answer["data"]["args"], serde_json::json!(["--loud", "--text=--evil $(id)", "--max-results"]));
     let text = answer.to_string();
     assert!(!text.contains("s3cr3t-value") && !text.contains("/root"), "{text}");
     let (answer, failed) = project.call(&["fail"]);
