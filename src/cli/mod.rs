@@ -6,7 +6,11 @@ mod carry;
 mod check;
 mod completions;
 mod digest;
+mod export;
+mod init;
+mod install;
 mod logging;
+mod own_file;
 mod probe;
 mod read;
 mod reload;
@@ -77,6 +81,9 @@ enum Command {
     Prompt(read::Prompt),
     Digest(digest::Digest),
     Probe(probe::Probe),
+    Init(init::Init),
+    Install(install::Install),
+    Export(export::Export),
     Token(token::Token),
     Completions(completions::Completions),
 }
@@ -99,6 +106,9 @@ pub(crate) fn run() -> ExitCode {
         Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
         Command::Probe(probe) => probe.run(),
+        Command::Init(init) => init.run(),
+        Command::Install(install) => install.run(),
+        Command::Export(export) => export.run(),
         Command::Token(token) => token.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),
     }
