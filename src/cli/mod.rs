@@ -7,9 +7,11 @@ mod check;
 mod completions;
 mod digest;
 mod export;
+mod freeze;
 mod init;
 mod install;
 mod logging;
+mod mounts;
 mod own_file;
 mod probe;
 mod read;
@@ -80,6 +82,7 @@ enum Command {
     Read(read::Read),
     Prompt(read::Prompt),
     Digest(digest::Digest),
+    Freeze(freeze::Freeze),
     Probe(probe::Probe),
     Init(init::Init),
     Install(install::Install),
@@ -105,6 +108,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Read(read) => read.run(),
         Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
+        Command::Freeze(freeze) => freeze.run(),
         Command::Probe(probe) => probe.run(),
         Command::Init(init) => init.run(),
         Command::Install(install) => install.run(),

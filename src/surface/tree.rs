@@ -139,13 +139,18 @@ impl Node {
 
 /// Reads the source of the findings. `None` if what is wrong leaves nothing to check.
 pub(crate) fn parse(findings: &mut Findings) -> Option<Node> {
+    parse_within(TREE_BYTES, findings).map(|(node, _)| node)
+}
+
+/// The same of a text whose tree may only be so large; with how large it is.
+pub(crate) fn parse_within(most: usize, findings: &mut Findings) -> Option<(Node, usize)> {
     let source = findings.source().clone();
     let mut options = granit_parser::Options::default();
     options.set_emit_comments(false);
     options.flow_nesting_limit = DEPTH;
     options.block_nesting_limit = DEPTH;
     let parser = Parser::new_from_str_with_options(source.text(), options);
-    let mut builder = Builder::default();
+    let mut builder = Builder { most, ..Builder::default() };
     for event in parser {
         let (event, span) = match event {
             Ok((event, span)) => {
@@ -182,7 +187,7 @@ pub(crate) fn parse(findings: &mut Findings) -> Option<Node> {
             "begin with `surface: NAME` and `version:`, then `tools:`, `resources:` or `prompts:`",
         );
     }
-    builder.root.map(|built| built.node)
+    builder.root.map(|built| (built.node, built.bytes))
 }
 
 /// The reading ends: the reason was reported.
@@ -224,6 +229,8 @@ struct Builder {
     documents: usize,
     /// What everything read so far counts for.
     bytes: usize,
+    /// What it may come to.
+    most: usize,
 }
 
 impl Builder {
@@ -333,9 +340,10 @@ impl Builder {
         frame.bytes += bytes;
         frame.height = frame.height.max(height);
         self.bytes = self.bytes.saturating_add(added);
-        if self.bytes > TREE_BYTES {
+        if self.bytes > self.most {
             let remedy = "write aliases out where they are few; a surface this large serves no client";
-            findings.report(&TOO_LARGE, node.span, "the file grows beyond 16 MiB here, aliases written out", remedy);
+            let message = format!("the file grows beyond {} MiB here, aliases written out", self.most / (1024 * 1024));
+            findings.report(&TOO_LARGE, node.span, message, remedy);
             return Err(Ended);
         }
         match &mut frame.content {
