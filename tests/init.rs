@@ -13,6 +13,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use twodoor::surface::manifest;
+
 fn twodoor(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_twodoor"));
     command.args(arguments).current_dir(folder).stdin(Stdio::null()).env("NO_COLOR", "1");
@@ -145,6 +147,10 @@ fn a_project_of_capabilities_has_a_manifest_and_a_surface_for_operators() {
         assert!(text("tools/hello/tool.yaml").contains(&format!("runtime: {runtime}\nentrypoint: {entry}\n")));
         assert!(root.path().join("ops/tools/hello").join(entry).exists());
         assert!(text("surface.yaml").contains("target: hello/show"));
+        let scan = manifest::scan(&root.path().canonicalize().unwrap().join("ops"));
+        assert!(scan.entries.iter().all(|entry| entry.found.is_ok()), "{:?}", scan.entries);
+        let hello = scan.find(None, "hello").unwrap();
+        assert_eq!(hello.action("show").unwrap().effects, Some(manifest::Effects::Read));
         let builtins: Vec<_> =
             ["capabilities", "run_tool", "run_tool_confirmed", "run_agent", "run_agent_confirmed", "get_skill"]
                 .to_vec();
@@ -153,4 +159,17 @@ fn a_project_of_capabilities_has_a_manifest_and_a_surface_for_operators() {
             operator.lines().filter_map(|line| line.trim().split_once(": { builtin: ")).map(|(name, _)| name).collect();
         assert_eq!(found, builtins);
     }
+}
+
+#[test]
+#[ignore = "the backends `target` and `builtin` are not served yet"]
+fn a_project_of_capabilities_passes_check_without_a_warning() {
+    let root = tempfile::tempdir().unwrap();
+    assert_eq!(twodoor(root.path(), &["init", "ops", "--capability"]).0, 0);
+    let project = root.path().join("ops");
+    for surface in ["surface.yaml", "operator.yaml"] {
+        assert_eq!(twodoor(&project, &["check", surface, "--json"]).1, "[]\n", "{surface}");
+    }
+    let (code, stdout, stderr) = twodoor(&project, &["call", "hello", "name=Ada"]);
+    assert_eq!((code, stdout.contains("Hello, Ada!")), (0, true), "{stderr}");
 }
