@@ -90,7 +90,7 @@ fn an_entry_in_the_middle_is_removed_and_comments_stay() {
 fn what_is_no_json_or_ambiguous_is_refused_with_its_place() {
     for (text, line, column, said) in [
         ("{\n  \"a\": 1\n  \"b\": 2\n}", 2, 9, "expected comma"),
-        ("{ a: 1 }", 1, 3, "word"),
+        ("{ a: 1 }", 1, 3, "string for object property"),
         ("{ 'a': 1 }", 1, 3, "single-quoted"),
         ("{ \"a\": 0x1 }", 1, 8, "hexadecimal"),
         ("{", 1, 1, "unterminated object"),
