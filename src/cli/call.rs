@@ -8,6 +8,8 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use twodoor::core::backend::{Backend, Router};
 use twodoor::core::gate::{Desk, Stance};
+use twodoor::core::http::HttpTool;
+use twodoor::core::upstream::UpstreamBackend;
 use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
 use twodoor::protocol::{Arguments, Catalog, Content, Limits, Operation, Outcome, RawJson, Tool, ToolParts, schema};
 
@@ -111,6 +113,8 @@ impl Call {
 
     fn show(&self, router: &Router, arguments: &Arguments) -> ExitCode {
         let planned = match router.backend(&self.tool) {
+            Some(Backend::Http(request)) => return self.show_request(request, arguments),
+            Some(Backend::Upstream(of)) => return self.show_passed_on(of, arguments),
             Some(Backend::Command(command)) => command.prepare(arguments).map_err(|why| why.to_string()).map(|ready| {
                 let program = ready.program.display().to_string();
                 Dry {
@@ -126,7 +130,9 @@ impl Call {
                 env: plan.env(),
                 input: plan.input().map(<[u8]>::to_vec),
             }),
-            _ => Err("what it would run is known by its arguments alone: nothing is shown of it".to_owned()),
+            Some(Backend::Operator(_)) | None => {
+                Err("what it would run is known by its arguments alone: nothing is shown of it".to_owned())
+            }
         };
         let Dry { argv, cwd, env, input } = match planned {
             Ok(dry) => dry,
@@ -148,6 +154,48 @@ impl Call {
             if let Some(input) = input {
                 show::out(&format!("stdin  {} bytes\n", input.len()));
             }
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn show_request(&self, tool: &HttpTool, arguments: &Arguments) -> ExitCode {
+        let prepared = match tool.prepare(arguments) {
+            Ok(prepared) => prepared,
+            Err(refused) => {
+                show::error(&refused.to_string(), "change the arguments");
+                return exit::differs();
+            }
+        };
+        if self.json {
+            let headers: Map<String, Value> =
+                prepared.headers.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+            let shown = json!({
+                "method": prepared.method, "url": prepared.url, "headers": headers, "body": prepared.body,
+            });
+            show::out(&format!("{shown:#}\n"));
+            return ExitCode::SUCCESS;
+        }
+        show::out(&format!("{:<6} {}\n", prepared.method, visible(prepared.url.chars())));
+        for (name, value) in &prepared.headers {
+            show::out(&format!("header {name}: {}\n", visible(value.chars())));
+        }
+        if let Some(body) = &prepared.body {
+            show::out(&format!("body   {}\n", visible(body.chars())));
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn show_passed_on(&self, of: &UpstreamBackend, arguments: &Arguments) -> ExitCode {
+        let (upstream, tool, arguments) = of.prepare(arguments);
+        if self.json {
+            let arguments: Value = serde_json::from_str(&arguments).unwrap_or_default();
+            show::out(&format!("{:#}\n", json!({ "upstream": upstream, "tool": tool, "arguments": arguments })));
+        } else {
+            let arguments = visible(arguments.chars());
+            show::out(&format!(
+                "upstream   {upstream}\ntool       {}\narguments  {arguments}\n",
+                visible(tool.chars())
+            ));
         }
         ExitCode::SUCCESS
     }

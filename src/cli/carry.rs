@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use twodoor::core::Router;
-use twodoor::core::process;
+use twodoor::core::{process, upstream};
 use twodoor::protocol::limits::ASKED_AT_MOST;
 use twodoor::protocol::{
     Ask, Caller, Catalog, ClientCapabilities, Invocation, Invoke as _, Operation, Outcome, Principal, RawJson, Revision,
@@ -62,7 +62,10 @@ pub(crate) fn out(
         }
     });
     shell.clear();
-    runtime.block_on(process::settle(process::GRACE));
+    runtime.block_on(async {
+        upstream::close_all().await;
+        process::settle(process::GRACE).await
+    });
     // A read of standard input may block for ever; it holds nothing that matters now.
     runtime.shutdown_background();
     outcome.map_err(|problem| {

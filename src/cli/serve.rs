@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use tokio::sync::watch;
 use twodoor::core::gate::Stance;
-use twodoor::core::process;
+use twodoor::core::{process, upstream};
 use twodoor::protocol::{Limits, Offer, Principal};
 use twodoor::surface::callers::{CallerToken, Callers};
 use twodoor::surface::{Problems, lock};
@@ -367,6 +367,7 @@ async fn serve(
     for state in states {
         state.stop().await;
     }
+    upstream::close_all().await;
     let _ = process::settle(process::GRACE).await;
     http.and(streams)
 }

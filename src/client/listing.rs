@@ -51,6 +51,8 @@ pub struct Listing {
     pub published: Vec<Published>,
     /// What is unusual about them.
     pub remarks: Vec<String>,
+    /// How long the list may be kept, milliseconds: the shortest time that a page says.
+    pub ttl_ms: Option<u64>,
 }
 
 impl Listing {
@@ -68,6 +70,7 @@ pub(super) struct Pages {
     cursors: HashSet<Box<str>>,
     published: Vec<Published>,
     remarks: Vec<String>,
+    ttl_ms: Option<u64>,
 }
 
 impl Pages {
@@ -95,6 +98,8 @@ impl Pages {
                 self.published.push(found);
             }
         }
+        let ttl_ms = member("ttlMs").and_then(|ttl| ttl.as_str().parse().ok());
+        self.ttl_ms = ttl_ms.into_iter().chain(self.ttl_ms).min();
         let Some(cursor) = member("nextCursor") else { return Ok(None) };
         match cursor.as_text() {
             Some(_) if self.count >= LISTING_PAGES => {
@@ -134,7 +139,7 @@ impl Pages {
         if !twice.is_empty() {
             remarks.push(format!("names that more than one tool has: {twice}"));
         }
-        Ok(Listing { text, tools, digest, pages: self.count, published: self.published, remarks })
+        Ok(Listing { text, tools, digest, pages: self.count, published: self.published, remarks, ttl_ms: self.ttl_ms })
     }
 }
 

@@ -14,8 +14,10 @@ use super::capability::secrets::FromEnvironment;
 use super::capability::target::TargetTool;
 use super::command::{Called, CommandTool};
 use super::gate::{Cleared, Desk, Gate, Manner, Subject};
+use super::http::HttpTool;
 use super::prompt::Prompts;
 use super::resource::Resources;
+use super::upstream::UpstreamBackend;
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome};
 use crate::surface::LoadedSurface;
@@ -34,6 +36,10 @@ pub enum Backend {
     Target(TargetTool),
     /// A tool of the operator surface.
     Operator(OperatorTool),
+    /// An HTTP request.
+    Http(Box<HttpTool>),
+    /// A tool of another MCP server.
+    Upstream(Box<UpstreamBackend>),
 }
 
 impl Backend {
@@ -41,7 +47,8 @@ impl Backend {
     pub fn talks(&self) -> bool {
         match self {
             Self::Command(tool) => tool.talks(),
-            Self::Target(_) | Self::Operator(_) => false,
+            Self::Target(_) | Self::Operator(_) | Self::Http(_) => false,
+            Self::Upstream(_) => true,
         }
     }
 
@@ -55,6 +62,8 @@ impl Backend {
             Self::Command(tool) => tool.run(Called::new(arguments, invocation), caller).await,
             Self::Target(tool) => tool.run(arguments, &invocation.principal, caller).await,
             Self::Operator(tool) => tool.run(arguments, &invocation.principal, caller).await,
+            Self::Http(tool) => tool.run(arguments, caller).await,
+            Self::Upstream(tool) => tool.run(arguments, caller).await,
         }
     }
 }
@@ -75,7 +84,7 @@ impl Tool {
         match (&self.backend, invocation.operation.arguments()) {
             (Backend::Operator(tool), Some(arguments)) if tool.builtin().runs() => tool.subject(arguments).await,
             (Backend::Target(tool), _) => Ok(tool.subject(name).declaring(self.declared.clone())),
-            (Backend::Command(_) | Backend::Operator(_), _) => Ok(self.itself(name)),
+            _ => Ok(self.itself(name)),
         }
     }
 
@@ -84,14 +93,19 @@ impl Tool {
         match &self.backend {
             Backend::Operator(tool) if tool.builtin().runs() => None,
             Backend::Target(tool) => Some(tool.subject(name).declaring(self.declared.clone())),
-            Backend::Command(_) | Backend::Operator(_) => Some(self.itself(name)),
+            _ => Some(self.itself(name)),
         }
     }
 
     /// A tool that does one thing.
     fn itself(&self, name: &str) -> Subject {
         let manner = if self.asks_itself { Manner::Itself } else { Manner::Asks };
-        Subject::of_tool(name, self.policy).in_manner(manner).declaring(self.declared.clone())
+        let subject = Subject::of_tool(name, self.policy).in_manner(manner).declaring(self.declared.clone());
+        match &self.backend {
+            Backend::Http(tool) => subject.probing(tool.probed()),
+            Backend::Upstream(tool) => subject.probing([tool.probed()]),
+            Backend::Command(_) | Backend::Operator(_) => subject,
+        }
     }
 }
 
@@ -114,7 +128,8 @@ impl Router {
             let declared = Declared { defaults: tool.defaults, paths };
             let backend = match tool.backend {
                 DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run).into()),
-                DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) => return None,
+                DeclaredBackend::Http(request) => Backend::Http(HttpTool::new(tool.name.clone(), request).into()),
+                DeclaredBackend::Upstream(of) => Backend::Upstream(UpstreamBackend::new(tool.name.clone(), of).into()),
                 // They stand upon a registry: see `with_registry`.
                 DeclaredBackend::Target(_) | DeclaredBackend::Builtin(_) => return None,
             };

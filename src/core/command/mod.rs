@@ -6,9 +6,9 @@
 //! a dry run.
 
 pub mod argv;
-mod blocks;
+pub(super) mod blocks;
 mod input;
-mod report;
+pub(super) mod report;
 mod talk;
 
 use std::path::{Path, PathBuf};

@@ -204,8 +204,12 @@ pub fn spawn_piped(
     environment: Environment,
     stderr: Stderr,
 ) -> Result<Piped, SpawnError> {
-    let launch = Launch { program, arguments, cwd: None, environment, input: None };
-    let started = start(&launch, Stdin::Piped, Some(stderr), None)?;
+    spawn_to_speak(&Launch { program, arguments, cwd: None, environment, input: None }, stderr)
+}
+
+/// Starts a program to speak to, where the launch says; its `input` is not used. See [`Group`] for its end.
+pub fn spawn_to_speak(launch: &Launch, stderr: Stderr) -> Result<Piped, SpawnError> {
+    let started = start(launch, Stdin::Piped, Some(stderr), None)?;
     match (started.stdin, started.stdout) {
         (Some(stdin), Some(stdout)) => Ok(Piped { stdin, stdout, stderr: started.stderr, group: started.group }),
         _ => Err(SpawnError::Refused(std::io::Error::other("the program was started without its pipes"))),
