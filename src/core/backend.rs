@@ -83,7 +83,6 @@ impl Tool {
     async fn subject(&self, name: &str, invocation: &Invocation) -> Result<Subject, Box<Outcome>> {
         match (&self.backend, invocation.operation.arguments()) {
             (Backend::Operator(tool), Some(arguments)) if tool.builtin().runs() => tool.subject(arguments).await,
-            (Backend::Target(tool), _) => Ok(tool.subject(name).declaring(self.declared.clone())),
             _ => Ok(self.itself(name)),
         }
     }
@@ -92,7 +91,6 @@ impl Tool {
     fn always(&self, name: &str) -> Option<Subject> {
         match &self.backend {
             Backend::Operator(tool) if tool.builtin().runs() => None,
-            Backend::Target(tool) => Some(tool.subject(name).declaring(self.declared.clone())),
             _ => Some(self.itself(name)),
         }
     }
@@ -104,6 +102,7 @@ impl Tool {
         match &self.backend {
             Backend::Http(tool) => subject.probing(tool.probed()),
             Backend::Upstream(tool) => subject.probing([tool.probed()]),
+            Backend::Target(tool) => tool.subject(name).declaring(self.declared.clone()),
             Backend::Command(_) | Backend::Operator(_) => subject,
         }
     }
