@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests. ./test.sh runs all steps below but `tools` and `long`, in this order, and stops at the first failure.
 #
-#   ./test.sh [fmt] [clippy] [rust] [digest] [schema] [interop] [cases] [conformance] [tools] [long]
+#   ./test.sh [fmt] [clippy] [rust] [digest] [schema] [interop] [project] [cases] [conformance] [tools] [long]
 #
 #   fmt          the code is formatted
 #   clippy       no lint warns
@@ -9,6 +9,7 @@
 #   digest       the vectors of digests, recomputed in Python and JavaScript
 #   schema       every message of the transcripts by the specification's JSON schemas
 #   interop      the official Python, TypeScript and Rust clients against the binary, and against every feature
+#   project      the example project's surfaces through the same clients
 #   cases        the runner of cases, and our own cases against the binary
 #   conformance  the official suite against the fixture server
 #   tools        mcp-assert, the Inspector and fastmcp against the example surfaces
@@ -52,6 +53,11 @@ step_interop() {
   tests/interop/features.sh "${CARGO_TARGET_DIR:-target}/debug/examples/interop-server"
 }
 
+step_project() {
+  cargo build --locked
+  tests/project/run.sh "${CARGO_TARGET_DIR:-target}/debug/twodoor"
+}
+
 step_cases() {
   cargo build --locked
   python3 -m unittest discover --start-directory tests/replay
@@ -78,7 +84,7 @@ step_long() {
   fi
 }
 
-[ $# -gt 0 ] || set -- fmt clippy rust digest schema interop cases conformance
+[ $# -gt 0 ] || set -- fmt clippy rust digest schema interop project cases conformance
 for step; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done

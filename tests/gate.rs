@@ -24,7 +24,7 @@ tools:
   wipe:
     description: Wipes a place.
     args: { place: { type: string, required: true }, mode: { type: string, default: all } }
-    run: [sh, wipe.sh, '{place}']
+    run: [sh, wipe.sh, --, '{place}', '{mode}']
   look:
     description: Looks.
     read_only: true
@@ -38,7 +38,7 @@ tools:
     description: Gives back numbers.
     reversible: false
     outputSchema: { type: object, properties: { n: { type: integer } }, required: [n] }
-    run: [echo, '{\"n\": 1}']
+    run: [echo, '{{\"n\": 1}}']
     output: json
 ";
 
@@ -65,7 +65,7 @@ impl Place {
     fn with(name: &str, surface: &str) -> Self {
         let folder = Folder::new(&format!("gate-{name}"));
         folder.file("ops.yaml", surface);
-        folder.file("wipe.sh", "echo \"$1\" >> done.txt\necho wiped\n");
+        folder.file("wipe.sh", "echo \"$2\" >> done.txt\necho wiped\n");
         folder.file("talker.py", TALKER);
         Self { folder }
     }
@@ -205,7 +205,7 @@ fn told(answer: &Value) -> Value {
 #[track_caller]
 fn wanted(answer: &Value) -> String {
     let told = told(answer);
-    assert_eq!(answer["result"]["isError"].as_bool().unwrap_or_default(), false, "{answer}");
+    assert!(answer["result"]["isError"] != true, "{answer}");
     assert_eq!(told["status"], "approval_required", "{told}");
     assert_eq!(told["approval_required"]["blast_class"], "data-loss", "{told}");
     told["approval_required"]["request_id"].as_str().unwrap().to_owned()
@@ -322,7 +322,7 @@ fn a_client_that_cannot_be_asked_is_told_how_a_person_approves_and_runs_it_then(
         let id = wanted(&server.call(era, &cannot_ask(), &wipe("attic")));
         assert_eq!(wanted(&server.call(era, &cannot_ask(), &wipe("attic"))), id, "it still waits");
         assert!(place.done().is_empty());
-        let (_, shown, _) = place.run(&["approvals", "show", &id[..6], "--state", "state"]);
+        let (_, shown, _) = place.run(&["approvals", "show", id.get(..6).unwrap(), "--state", "state"]);
         assert!(shown.contains("place: \"attic\"") && shown.contains("pending"), "{shown}");
         assert_eq!(place.decide("approve", &id), Some(0));
         ran(&server.call(era, &cannot_ask(), &wipe("attic")));
@@ -375,18 +375,16 @@ fn the_answer_of_a_modern_client_counts_once_however_often_it_is_sent() {
     let mut server = place.serve(&[]);
     let asked = server.call(Era::Modern, &asks(), &wipe("attic"));
     let question = Question::of(Era::Modern, &asked, &wipe("attic"), yes());
-    let mut input = server.input.take().unwrap();
-    let answer = question.answer;
-    let writer = std::thread::spawn(move || {
-        for id in 0..100 {
-            let mut answer = answer.clone();
+    let mut answers = Vec::new();
+    // Fewer at once than a connection may have in flight.
+    for half in [0..50, 50..100] {
+        for id in half.clone() {
+            let mut answer = question.answer.clone();
             answer["id"] = json!(id + 10);
-            writeln!(input, "{answer}").unwrap();
+            server.send(&answer);
         }
-        input
-    });
-    let answers: Vec<Value> = (0..100).map(|_| server.next()).collect();
-    server.input = Some(writer.join().unwrap());
+        answers.extend(half.map(|_| server.next()));
+    }
     let (good, bad): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer["result"]["isError"] != true);
     assert_eq!((good.len(), bad.len()), (1, 99));
     bad.iter().for_each(|answer| refused(answer, "replayed"));
@@ -486,7 +484,7 @@ fn the_question_cannot_be_forged_by_an_argument() {
     assert!(!message.contains(['\u{202e}', '\u{1b}', '\u{200b}']), "{message:?}");
     let long = server.call(Era::Modern, &asks(), &wipe(&"y".repeat(100_000)));
     let message = Question::of(Era::Modern, &long, &wipe("y"), yes()).message;
-    assert!(message.len() < 1000 && message.contains("Not all of it is shown: 100014 bytes, sha256:"), "{message}");
+    assert!(message.len() < 1000 && message.contains("Not all of it is shown: 100012 bytes, sha256:"), "{message}");
 }
 
 #[test]
@@ -581,7 +579,7 @@ fn approving_takes_a_terminal_or_a_word_that_a_person_has_looked() {
     let list: Value = serde_json::from_str(&list).unwrap();
     assert_eq!((&list[0]["id"], &list[0]["standing"]), (&json!(id), &json!("pending")));
     assert_eq!(place.decide("approve", "ffffffffffffffffffff"), Some(1));
-    assert_eq!(place.decide("approve", &id[..8]), Some(0));
+    assert_eq!(place.decide("approve", id.get(..8).unwrap()), Some(0));
 }
 
 #[test]
@@ -614,6 +612,45 @@ fn a_tool_that_asks_something_of_its_own_goes_on_with_its_approval_and_each_answ
     let confirm = json!({ "action": "accept", "content": { "confirm": true } });
     server.send(&json!({ "jsonrpc": "2.0", "id": own["id"], "result": confirm }));
     assert_eq!(server.next()["result"]["content"][0]["text"], "accept\n");
+}
+
+#[test]
+fn a_call_that_becomes_a_task_waits_for_the_person_too() {
+    let place =
+        Place::with("task", &SURFACE.replace("    run: [sh, wipe.sh", "    task: required\n    run: [sh, wipe.sh"));
+    let mut server = place.serve(&[]);
+    let able = json!({ "elicitation": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } });
+    let made = server.call(Era::Modern, &able, &wipe("attic"));
+    let id = made["result"]["taskId"].clone();
+    assert!(id.is_string(), "{made}");
+    let mut ask = |method: &str, more: &Value| {
+        let mut params = more.clone();
+        params["taskId"] = id.clone();
+        let mut message = call(3, Era::Modern, &able, &params);
+        message["method"] = json!(method);
+        server.send(&message);
+        server.next()["result"].clone()
+    };
+    let asks = loop {
+        let task = ask("tasks/get", &json!({}));
+        if task["status"] != "working" {
+            break task;
+        }
+    };
+    assert_eq!(asks["status"], "input_required", "{asks}");
+    let (key, question) = asks["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    let message = question["params"]["message"].as_str().unwrap();
+    assert!(message.contains("place: \"attic\""), "{message}");
+    assert!(place.done().is_empty());
+    ask("tasks/update", &json!({ "inputResponses": { key: yes() } }));
+    let done = loop {
+        let task = ask("tasks/get", &json!({}));
+        if task["result"].is_object() {
+            break task;
+        }
+    };
+    assert_eq!(done["result"]["content"][0]["text"], "wiped\n", "{done}");
+    assert_eq!(place.done(), ["attic"]);
 }
 
 /// The binary over HTTP.

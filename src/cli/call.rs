@@ -46,6 +46,14 @@ pub(crate) struct Call {
     json: bool,
 }
 
+/// What a call would run.
+struct Dry {
+    argv: Vec<String>,
+    cwd: String,
+    env: Vec<String>,
+    input: Option<Vec<u8>>,
+}
+
 impl Call {
     pub(crate) fn run(self) -> ExitCode {
         let loaded = match show::load(&self.surface) {
@@ -104,31 +112,44 @@ impl Call {
     }
 
     fn show(&self, router: &Router, arguments: &Arguments) -> ExitCode {
-        let command = match router.backend(&self.tool) {
-            Some(Backend::Command(command)) => command,
+        let planned = match router.backend(&self.tool) {
             Some(Backend::Http(request)) => return self.show_request(request, arguments),
             Some(Backend::Upstream(of)) => return self.show_passed_on(of, arguments),
-            Some(Backend::Operator(_)) | None => return exit::usage(),
+            Some(Backend::Command(command)) => command.prepare(arguments).map_err(|why| why.to_string()).map(|ready| {
+                let program = ready.program.display().to_string();
+                Dry {
+                    argv: std::iter::once(program).chain(ready.argv.iter().cloned()).collect(),
+                    cwd: ready.cwd.display().to_string(),
+                    env: ready.env.clone(),
+                    input: ready.input().map(<[u8]>::to_vec),
+                }
+            }),
+            Some(Backend::Target(target)) => target.plan(arguments).map_err(|why| why.to_text()).map(|plan| Dry {
+                argv: plan.argv(),
+                cwd: target.folder().display().to_string(),
+                env: plan.env(),
+                input: plan.input().map(<[u8]>::to_vec),
+            }),
+            Some(Backend::Operator(_)) | None => {
+                Err("what it would run is known by its arguments alone: nothing is shown of it".to_owned())
+            }
         };
-        let prepared = match command.prepare(arguments) {
-            Ok(prepared) => prepared,
+        let Dry { argv, cwd, env, input } = match planned {
+            Ok(dry) => dry,
             Err(refused) => {
-                show::error(&refused.to_string(), "change the arguments");
+                show::error(&refused, "change the arguments");
                 return exit::differs();
             }
         };
-        let cwd = prepared.cwd.display().to_string();
-        let argv: Vec<String> =
-            std::iter::once(prepared.program.display().to_string()).chain(prepared.argv.clone()).collect();
-        let input = prepared.input().map(String::from_utf8_lossy);
+        let input = input.as_deref().map(String::from_utf8_lossy);
         if self.json {
-            show::out(&format!("{:#}\n", json!({ "argv": argv, "cwd": cwd, "env": prepared.env, "stdin": input })));
+            show::out(&format!("{:#}\n", json!({ "argv": argv, "cwd": cwd, "env": env, "stdin": input })));
         } else {
             show::out(&format!(
                 "argv   {}\ncwd    {}\nenv    {}\n",
                 show::quoted(&argv),
                 visible(cwd.chars()),
-                prepared.env.join(" ")
+                env.join(" ")
             ));
             if let Some(input) = input {
                 show::out(&format!("stdin  {} bytes\n", input.len()));

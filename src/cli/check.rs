@@ -32,7 +32,7 @@ impl Check {
         let locks: Vec<Vec<Problems>> = checked.iter().map(|(path, checked)| of_lock(path, checked)).collect();
         if self.json && self.effects {
             let loaded = checked.iter().filter_map(|(_, checked)| checked.as_ref().ok());
-            let all: Vec<Value> = loaded.flat_map(|loaded| effects::of(loaded)).map(|tool| tool.json()).collect();
+            let all: Vec<Value> = loaded.flat_map(effects::of).map(|tool| tool.json()).collect();
             show::out(&format!("{:#}\n", Value::Array(all)));
         } else if self.json {
             let of_surfaces = checked.iter().zip(&locks);

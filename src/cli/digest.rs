@@ -85,7 +85,11 @@ impl Digest {
         ExitCode::SUCCESS
     }
 
+    /// Every digest of each tool if that was asked for; else one of each, if `each`.
     fn show_tools(&self, tools: &[Json], each: bool) {
+        if !self.tools && !each {
+            return;
+        }
         for (tool, name) in tools.iter().zip(names(tools)) {
             let of = of_tool(tool);
             let text = |digest: Option<digest::Digest>| digest.map_or_else(|| "none".to_owned(), |d| d.to_string());
@@ -95,7 +99,7 @@ impl Digest {
                     show::out(&format!("  {what:<11}{}\n", text(digest)));
                 }
                 show::out(&format!("  {:<11}{}\n", "definition", listed::shown(of.definition)));
-            } else if each {
+            } else {
                 show::out(&format!("{}    {name}\n", text(of.tool)));
             }
         }

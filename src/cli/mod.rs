@@ -9,11 +9,15 @@ mod completions;
 mod diff;
 mod digest;
 mod effects;
+mod export;
 mod freeze;
+mod init;
+mod install;
 mod listed;
 mod lock;
 mod logging;
 mod mounts;
+mod own_file;
 mod probe;
 mod read;
 mod reload;
@@ -90,6 +94,9 @@ enum Command {
     Verify(verify::Verify),
     Freeze(freeze::Freeze),
     Probe(probe::Probe),
+    Init(init::Init),
+    Install(install::Install),
+    Export(export::Export),
     Token(token::Token),
     Approvals(approvals::Approvals),
     Completions(completions::Completions),
@@ -117,6 +124,9 @@ pub(crate) fn run() -> ExitCode {
         Command::Verify(verify) => verify.run(),
         Command::Freeze(freeze) => freeze.run(),
         Command::Probe(probe) => probe.run(),
+        Command::Init(init) => init.run(),
+        Command::Install(install) => install.run(),
+        Command::Export(export) => export.run(),
         Command::Token(token) => token.run(),
         Command::Approvals(approvals) => approvals.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),

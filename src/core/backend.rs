@@ -9,6 +9,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::capability::operator::{Operator, OperatorTool, Shelf};
+use super::capability::registry::{Options, Registry};
+use super::capability::secrets::FromEnvironment;
+use super::capability::target::TargetTool;
 use super::command::{Called, CommandTool};
 use super::gate::{Cleared, Desk, Gate, Manner, Subject};
 use super::http::HttpTool;
@@ -29,6 +32,8 @@ use crate::surface::rules::Declared;
 pub enum Backend {
     /// A declared argument vector.
     Command(Box<CommandTool>),
+    /// An action of a registered capability.
+    Target(TargetTool),
     /// A tool of the operator surface.
     Operator(OperatorTool),
     /// An HTTP request.
@@ -42,7 +47,7 @@ impl Backend {
     pub fn talks(&self) -> bool {
         match self {
             Self::Command(tool) => tool.talks(),
-            Self::Operator(_) | Self::Http(_) => false,
+            Self::Target(_) | Self::Operator(_) | Self::Http(_) => false,
             Self::Upstream(_) => true,
         }
     }
@@ -55,6 +60,7 @@ impl Backend {
         };
         match self {
             Self::Command(tool) => tool.run(Called::new(arguments, invocation), caller).await,
+            Self::Target(tool) => tool.run(arguments, &invocation.principal, caller).await,
             Self::Operator(tool) => tool.run(arguments, &invocation.principal, caller).await,
             Self::Http(tool) => tool.run(arguments, caller).await,
             Self::Upstream(tool) => tool.run(arguments, caller).await,
@@ -96,6 +102,7 @@ impl Tool {
         match &self.backend {
             Backend::Http(tool) => subject.probing(tool.probed()),
             Backend::Upstream(tool) => subject.probing([tool.probed()]),
+            Backend::Target(tool) => tool.subject(name).declaring(self.declared.clone()),
             Backend::Command(_) | Backend::Operator(_) => subject,
         }
     }
@@ -122,8 +129,8 @@ impl Router {
                 DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run).into()),
                 DeclaredBackend::Http(request) => Backend::Http(HttpTool::new(tool.name.clone(), request).into()),
                 DeclaredBackend::Upstream(of) => Backend::Upstream(UpstreamBackend::new(tool.name.clone(), of).into()),
-                // They stand upon a registry: see `with_operator`.
-                DeclaredBackend::Builtin(_) => return None,
+                // They stand upon a registry: see `with_registry`.
+                DeclaredBackend::Target(_) | DeclaredBackend::Builtin(_) => return None,
             };
             Some((tool.name, Tool { backend, policy: tool.policy, asks_itself: tool.asks_itself, declared }))
         };
@@ -137,6 +144,21 @@ impl Router {
         Self { gate, ..Self::new(loaded.tools.clone()) }
             .with_resources(loaded.resources.clone(), loaded.templates.clone())
             .with_prompts(loaded.prompts.clone())
+            .with_registry(loaded)
+    }
+
+    /// Takes the tools that stand upon the surface's registry, if it has one.
+    fn with_registry(mut self, loaded: &LoadedSurface) -> Self {
+        let Some(root) = &loaded.registry else { return self };
+        let variable = |name: &str| std::env::var(name).ok();
+        let registry = Arc::new(Registry::at(root.clone(), Options::read(variable), Arc::new(FromEnvironment)));
+        self.tools.extend(loaded.tools.iter().filter_map(|tool| {
+            let DeclaredBackend::Target(target) = &tool.backend else { return None };
+            let backend = Backend::Target(TargetTool::new(target.clone(), tool.policy, Arc::clone(&registry)));
+            let declared = Declared { defaults: tool.defaults.clone(), paths: Vec::new() };
+            Some((tool.name.clone(), Tool { backend, policy: tool.policy, asks_itself: false, declared }))
+        }));
+        self.with_operator(&loaded.tools, registry, variable)
     }
 
     /// Takes the built-in tools too, which work on a registry; `variable` reads the environment.

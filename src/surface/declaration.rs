@@ -9,6 +9,7 @@ use std::time::Duration;
 pub use super::address::encoded;
 use super::builtin::Builtin;
 use super::effect::Policy;
+use super::manifest::CapabilityKind;
 pub use super::matching::{Matching, is_in_sight};
 pub use super::media::type_of;
 use super::outward::{HttpRequest, UpstreamTool};
@@ -37,7 +38,10 @@ impl DeclaredTool {
     pub fn command(&self) -> Option<&Run> {
         match &self.backend {
             DeclaredBackend::Command(run) => Some(run),
-            DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) | DeclaredBackend::Builtin(_) => None,
+            DeclaredBackend::Target(_)
+            | DeclaredBackend::Http(_)
+            | DeclaredBackend::Upstream(_)
+            | DeclaredBackend::Builtin(_) => None,
         }
     }
 
@@ -45,7 +49,10 @@ impl DeclaredTool {
     pub fn builtin(&self) -> Option<&DeclaredBuiltin> {
         match &self.backend {
             DeclaredBackend::Builtin(builtin) => Some(builtin),
-            DeclaredBackend::Command(_) | DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) => None,
+            DeclaredBackend::Command(_)
+            | DeclaredBackend::Target(_)
+            | DeclaredBackend::Http(_)
+            | DeclaredBackend::Upstream(_) => None,
         }
     }
 }
@@ -59,6 +66,8 @@ pub enum DeclaredBackend {
     Http(HttpRequest),
     /// A tool of another MCP server.
     Upstream(UpstreamTool),
+    /// An action of a registered capability.
+    Target(Target),
     /// A built-in tool.
     Builtin(DeclaredBuiltin),
 }
@@ -72,6 +81,31 @@ pub struct DeclaredBuiltin {
     pub timeout: Option<Duration>,
     /// Most bytes of an answer; as many as usual if absent.
     pub cap: Option<usize>,
+}
+
+/// An action of a registered capability as declared: what it is was checked, and is found again at each call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// The project's folder; absolute, links resolved.
+    pub registry: PathBuf,
+    /// The manifest as it was found.
+    pub manifest: PathBuf,
+    /// Tool or agent.
+    pub kind: CapabilityKind,
+    /// The capability's name.
+    pub name: String,
+    /// The action; `None` of a capability without actions.
+    pub action: Option<String>,
+    /// Each argument of the tool, and that of the action that it is passed on as.
+    pub flags: Vec<(String, String)>,
+    /// Values of the tool's arguments where none is given.
+    pub defaults: Vec<(String, Json)>,
+    /// The tool's arguments that make a result smaller.
+    pub narrow_by: Vec<String>,
+    /// How long it may take; as long as its kind may if absent.
+    pub timeout: Option<Duration>,
+    /// Most bytes of a result; more is cut with a hint.
+    pub cap: usize,
 }
 
 /// A resource as declared: what is read under its address.

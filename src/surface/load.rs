@@ -42,6 +42,8 @@ pub struct LoadedSurface {
     pub version: semver::Version,
     /// The folder that paths stay beneath; absolute, links resolved.
     pub root: PathBuf,
+    /// The project whose capabilities it publishes, if it says one; absolute, links resolved.
+    pub registry: Option<PathBuf>,
     /// The file it was read from.
     pub path: PathBuf,
     /// The files whose changes make it another, or its resources.
@@ -98,7 +100,10 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     let skill_folders: Vec<PathBuf> =
         resolved.skills.iter().flatten().flatten().map(|(path, _)| path.clone()).collect();
     match Catalog::build(published.parts.clone()) {
-        Ok(catalog) => lint::unknown_resource::check(&file, &catalog, &mut findings),
+        Ok(catalog) => {
+            lint::unknown_resource::check(&file, &catalog, &mut findings);
+            lint::token_cost::check(&file, &catalog, &mut findings);
+        }
         Err(errors) => {
             for error in errors {
                 let mut finding = finding(error, &file, &published, &skills_read);
@@ -116,12 +121,13 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     let made = if findings.has_errors() { None } else { declare::all(&file, resolved) };
     let path = findings.source().file().to_owned();
     match made {
-        Some(Declared { version, root, tools, resources, templates, prompts, rules }) => {
+        Some(Declared { version, root, registry, tools, resources, templates, prompts, rules }) => {
             let parts = published.parts;
             let name = parts.identity.name.clone();
             let mut watched = watched(&path);
             declare::watch(&resources, &templates, &mut watched);
             watched.listing.extend(skill_folders);
+            declare::watch_targets(&tools, &mut watched);
             let warnings = findings.into_problems();
             Ok(LoadedSurface {
                 parts,
@@ -133,6 +139,7 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
                 name,
                 version,
                 root,
+                registry,
                 path,
                 watched,
                 warnings,

@@ -5,8 +5,10 @@
 //! and a template of all that will be in it.
 
 use super::arguments::ArgumentEntry;
+use super::builtin::Builtin;
 use super::file::{KindEntry, PromptEntry, ResourceEntry, SourceEntry, SurfaceFile, ToolEntry};
 use super::listing::Listing;
+use super::manifest::CapabilityKind;
 use super::resolve::{Resolved, ResolvedPath};
 use super::source::At;
 use super::{address, media};
@@ -188,6 +190,14 @@ fn tool_parts(tool: &ToolEntry<'_>) -> ToolParts {
         parts.deadline = Some(builtin.deadline(tool.backend.timeout));
     } else {
         parts.annotations = annotations(tool);
+    }
+    if let Some(KindEntry::Target(target)) = &tool.kind {
+        // An agent may take its time; one that is meant without being said so too.
+        let builtin = match target.kind {
+            Some(CapabilityKind::Tool) => Builtin::RunTool,
+            _ => Builtin::RunAgent,
+        };
+        parts.deadline = Some(builtin.deadline(tool.backend.timeout));
     }
     if let Some(schema) = &tool.backend.input.schema {
         parts.input_schema = schema.clone();

@@ -213,7 +213,7 @@ mod tests {
         let fed = rendered(&call, &["k"]).unwrap();
         assert_eq!(fed.argv, ["act", "--k=@-"]);
         assert_eq!(fed.input, Some(text.clone().into_bytes()));
-        let shorter = serde_json::json!({ "k": text[1..] }).to_string();
+        let shorter = serde_json::json!({ "k": text.get(1..) }).to_string();
         assert_eq!(rendered(&shorter, &["k"]).unwrap().input, None);
         assert_eq!(rendered(&shorter, &[]).unwrap().argv[1].len(), ELEMENT_BYTES - 1);
         let two = serde_json::json!({ "k": text, "l": text }).to_string();

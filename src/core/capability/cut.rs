@@ -35,11 +35,16 @@ const NARROWING: [&str; 16] = [
 
 /// The answer, or its beginning with what is known of the rest. `args` are those that its call takes.
 pub fn within(value: Json, limit: usize, args: &[&str]) -> Json {
+    let narrowing: Vec<&str> = args.iter().copied().filter(|arg| NARROWING.contains(arg)).collect();
+    narrowed_by(value, limit, &narrowing)
+}
+
+/// The same where the arguments that narrow the call are known.
+pub fn narrowed_by(value: Json, limit: usize, narrowing: &[&str]) -> Json {
     let text = value.to_text();
     if text.len() <= limit {
         return value;
     }
-    let narrowing: Vec<&str> = args.iter().copied().filter(|arg| NARROWING.contains(arg)).collect();
     let hint = if narrowing.is_empty() {
         "The answer is too large. Ask for one item by its id, or for less.".to_owned()
     } else {

@@ -21,6 +21,7 @@ pub mod secrets;
 mod shelf;
 pub mod skill;
 pub mod suggest;
+pub mod target;
 pub mod turn;
 pub mod validate;
 pub mod words;

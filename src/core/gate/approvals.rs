@@ -189,7 +189,7 @@ impl Approvals {
     fn lock(&self) -> Result<Box<dyn Lock>, StoreError> {
         let path = self.folder.join(LOCK);
         let lock = self.disk.lock(&path, Wait::Yes).map_err(failed("lock", &path))?;
-        lock.ok_or_else(|| StoreError::Foreign { path })
+        lock.ok_or(StoreError::Foreign { path })
     }
 
     fn path_of(&self, id: &str) -> PathBuf {

@@ -8,7 +8,7 @@
 //! ```compile_fail,E0451
 //! # use twodoor::{core::gate::Cleared, protocol::Invocation};
 //! fn make(invocation: Invocation) -> Cleared {
-//!     Cleared { invocation, ticket: None } // its fields are the gate's own
+//!     Cleared { invocation, ticket: None, watch: None } // its fields are the gate's own
 //! }
 //! ```
 //! ```compile_fail,E0599
@@ -59,12 +59,16 @@ use trail::{Trail, Watch};
 /// A call that may run. Only the gate makes one, and whoever runs it uses it up.
 #[derive(Debug)]
 pub struct Cleared {
-    invocation: Invocation,
+    invocation: Box<Invocation>,
     ticket: Option<Ticket>,
     watch: Option<Watch>,
 }
 
 impl Cleared {
+    fn of(invocation: Invocation, ticket: Option<Ticket>) -> Self {
+        Self { invocation: Box::new(invocation), ticket, watch: None }
+    }
+
     /// The call.
     pub fn invocation(&self) -> &Invocation {
         &self.invocation
@@ -87,6 +91,9 @@ pub enum Verdict {
 struct Ticket {
     seal: String,
 }
+
+/// Longest arguments that rules judge on a thread that serves others, bytes.
+const QUICK: usize = 4 * 1024;
 
 /// The steps of a call that a person has to agree to.
 const ASKED: &str = "asked";
@@ -157,7 +164,7 @@ impl Gate {
     pub async fn review(&self, invocation: Invocation, subject: &Subject) -> Verdict {
         let judged = subject.judged();
         if judged.effect.is_reversible() && self.rules.is_none() && self.desk.audit().is_none() {
-            return Verdict::Allow(Cleared { invocation, ticket: None, watch: None });
+            return Verdict::Allow(Cleared::of(invocation, None));
         }
         let Some(bound) = self.bound(&invocation, subject) else {
             return Verdict::Deny(Refusal::new(Reason::NobodyToAsk, subject, judged));
@@ -186,13 +193,13 @@ impl Gate {
         bound: &Bound,
         trail: &mut Trail,
     ) -> Verdict {
-        let ruled = self.ruled(&invocation, subject);
+        let ruled = self.ruled(&invocation, subject).await;
         trail.rule = ruled.as_ref().and_then(|ruled| ruled.rule);
         let ruling = ruled.as_ref().map(|ruled| ruled.ruling);
         let verdict = match ruled {
             Some(Ruled { ruling: Ruling::Deny, message, .. }) => Err(Reason::Rule { message }),
             _ if ruling != Some(Ruling::Ask) && judged.effect.is_reversible() => {
-                Ok(Verdict::Allow(Cleared { invocation, ticket: None, watch: None }))
+                Ok(Verdict::Allow(Cleared::of(invocation, None)))
             }
             _ => self.approved(invocation, subject, judged, bound, ruling == Some(Ruling::Ask), trail).await,
         };
@@ -206,10 +213,18 @@ impl Gate {
     }
 
     /// What the rules say, if there are any.
-    fn ruled(&self, invocation: &Invocation, subject: &Subject) -> Option<Ruled> {
+    async fn ruled(&self, invocation: &Invocation, subject: &Subject) -> Option<Ruled> {
         let rules = self.rules.as_ref()?;
         let Operation::Call { tool, arguments, .. } = &invocation.operation else { return None };
-        let ruled = rules.decide(tool.as_str(), invocation.principal.name(), arguments, subject.declared());
+        let caller = invocation.principal.name();
+        let ruled = if arguments.text().as_bytes().len() <= QUICK {
+            rules.decide(tool.as_str(), caller, arguments, subject.declared())
+        } else {
+            let (rules, tool, arguments) = (rules.clone(), tool.clone(), arguments.clone());
+            let (caller, declared) = (caller.to_owned(), subject.declared().clone());
+            let judged = blocking(move || rules.decide(tool.as_str(), &caller, &arguments, &declared)).await;
+            judged.unwrap_or_else(Ruled::broken)
+        };
         if let Some(problem) = &ruled.failed {
             tracing::warn!(%tool, rule = ruled.rule, %problem, "a rule could not judge a call, which is denied");
         }
@@ -236,7 +251,7 @@ impl Gate {
                 return Err(Reason::ApprovalRequired { request_id: bound.request_id(), next });
             }
             (Manner::Itself, Stance::Ask) if !by_rule => {
-                return Ok(Verdict::Allow(Cleared { invocation, ticket: None, watch: None }));
+                return Ok(Verdict::Allow(Cleared::of(invocation, None)));
             }
             (Manner::Asks | Manner::Never | Manner::Itself, Stance::Ask) => {}
         }
@@ -251,9 +266,7 @@ impl Gate {
             Resumed::GoesOn(state) => Some(Invocation { state, ..invocation.clone() }),
             Resumed::Said(Said::Nothing) | Resumed::No => None,
         };
-        let allow = |invocation| {
-            Ok(Verdict::Allow(Cleared { invocation, ticket: Some(Ticket { seal: seal.clone() }), watch: None }))
-        };
+        let allow = |invocation| Ok(Verdict::Allow(Cleared::of(invocation, Some(Ticket { seal: seal.clone() }))));
         if let Some(invocation) = resumed {
             return allow(invocation);
         }

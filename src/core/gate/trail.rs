@@ -37,7 +37,7 @@ impl Trail {
         let line = Line::decided(nonce().unwrap_or_default(), bound, judged, self.verdict);
         let line = line.because(self.rule, self.reason, self.approval);
         let durable = if judged.effect.is_reversible() { Durable::No } else { Durable::Yes };
-        let watch = Watch { audit: Arc::clone(audit), line: Some(line.clone()), began: Instant::now() };
+        let watch = Watch { audit: Arc::clone(audit), line: Some(Box::new(line.clone())), began: Instant::now() };
         let audit = Arc::clone(audit);
         match blocking(move || audit.add(&line, durable)).await {
             Some(Ok(())) => Some(watch),
@@ -58,7 +58,7 @@ impl Trail {
 #[derive(Debug)]
 pub(super) struct Watch {
     audit: Arc<Audit>,
-    line: Option<Line>,
+    line: Option<Box<Line>>,
     began: Instant,
 }
 

@@ -290,6 +290,12 @@ impl Catalog {
         Revision::ALL.into_iter().all(|revision| definitions(self, revision) == definitions(other, revision))
     }
 
+    /// How many bytes the tools take as peers of the modern revision receive them.
+    pub fn tool_list_bytes(&self) -> usize {
+        let pages = &self.encoded.of_revision(Revision::MODERN).list(List::Tools).pages;
+        pages.iter().map(|page| page.result(String::new).len()).sum()
+    }
+
     /// The digest of a whole list, its other members included.
     pub(super) fn list_digest(&self, list: List, revision: Revision) -> Digest {
         self.encoded.of_revision(revision).list(list).digest

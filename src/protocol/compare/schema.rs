@@ -249,11 +249,8 @@ impl Comparer {
         for (keyword, old, new) in pairs(old.as_object().unwrap_or_default(), new.as_object().unwrap_or_default()) {
             let length = self.enter(keyword);
             match (old, new) {
-                _ if WORDING.contains(&keyword) => {
-                    if !same_or_absent(old, new) {
-                        self.change(Class::Wording, "wording", old, new);
-                    }
-                }
+                _ if WORDING.contains(&keyword) && same_or_absent(old, new) => {}
+                _ if WORDING.contains(&keyword) => self.change(Class::Wording, "wording", old, new),
                 (Some(old), Some(new)) => self.words_in(keyword, old, new),
                 _ => {}
             }

@@ -3,9 +3,10 @@
 use super::backend::{self, BackendEntry};
 use super::described::{self, Described};
 use super::http::{self, HttpEntry};
+use super::target::{self, TargetEntry};
 use super::upstream::{self, UpstreamToolEntry};
 use crate::protocol::TaskSupport;
-use crate::surface::arguments;
+use crate::surface::arguments::{self, ArgumentEntry};
 use crate::surface::builtin::Builtin;
 use crate::surface::fields::Fields;
 use crate::surface::lint::backend::Kind;
@@ -31,6 +32,7 @@ const KEYS: &[&str] = &[
     "divergent",
     "task",
     "scopes",
+    "pillar",
 ];
 
 /// Keys of a tool that is a command, beside those of every command.
@@ -50,6 +52,8 @@ pub(crate) enum KindEntry {
     Upstream(Option<UpstreamToolEntry>),
     /// A built-in tool.
     Builtin(Builtin),
+    /// An action of a registered capability.
+    Target(TargetEntry),
 }
 
 /// A tool.
@@ -88,18 +92,28 @@ impl ToolEntry<'_> {
 }
 
 /// Reads a tool.
-pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<ToolEntry<'t>> {
+pub(super) fn read<'t>(entry: &'t Entry, common: &[ArgumentEntry], findings: &mut Findings) -> Option<ToolEntry<'t>> {
     let kind = lint::backend::of(entry, findings);
     let keys: &[&[&str]] = match kind {
         Some(Kind::Run) => &[KEYS, backend::RUN_KEYS, COMMAND_KEYS],
         Some(Kind::Http) => &[KEYS, http::TOOL_KEYS],
         Some(Kind::Upstream) => &[KEYS, upstream::TOOL_KEYS],
         Some(Kind::Builtin) => &[BUILTIN_KEYS],
+        Some(Kind::Target) => &[KEYS, target::TARGET_KEYS],
         // Whatever is meant, its keys are not unknown.
-        _ => &[KEYS, &lint::backend::KEYS, backend::RUN_KEYS, COMMAND_KEYS],
+        _ => &[KEYS, &lint::backend::KEYS, backend::RUN_KEYS, COMMAND_KEYS, target::TARGET_KEYS],
     };
     let fields = Fields::of(&entry.node, entry.key.span, "a tool", &keys.concat(), findings)?;
-    let input = arguments::read(&fields, findings);
+    // For people who read the file.
+    let _ = fields.text("pillar", findings);
+    let target = match kind {
+        Some(Kind::Target) => target::read(&fields, findings),
+        _ => None,
+    };
+    let input = match &target {
+        Some(target) => arguments::read_target(&fields, &target.common, common, findings),
+        None => arguments::read(&fields, findings),
+    };
     let mut backend = BackendEntry::of_command(&entry.key, input, &fields, findings);
     let kind = kind.and_then(|kind| match kind {
         Kind::Run => Some(KindEntry::Command),
@@ -112,7 +126,7 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
             Some(KindEntry::Upstream(upstream::read_tool(&fields, findings)))
         }
         Kind::Builtin => builtin(&fields, findings).map(KindEntry::Builtin),
-        Kind::Target => None,
+        Kind::Target => target.map(KindEntry::Target),
     });
     Some(ToolEntry {
         name: &entry.key,

@@ -18,11 +18,13 @@ mod contradiction;
 mod default_value;
 mod derived_uri;
 mod digest_name;
+mod dispatcher;
 pub(super) mod duration;
 mod dynamic_script;
 pub(super) mod env_name;
 #[cfg(test)]
 mod examples;
+mod excluded;
 pub(super) mod exit_code;
 pub(super) mod expression;
 mod fetched_uri;
@@ -56,6 +58,7 @@ mod private_address;
 mod program;
 mod program_placeholder;
 mod prompt_file;
+mod read_only_verb;
 mod reserved_name;
 mod secret_header;
 mod secret_literal;
@@ -65,12 +68,18 @@ mod skill_folder;
 mod source_path;
 pub(super) mod stdin_argument;
 pub(super) mod surface_name;
+mod target;
+mod target_argument;
+pub(super) mod target_common;
+pub(super) mod target_effect;
+pub(super) mod token_cost;
 mod tool_count;
 mod two_placeholders;
 pub(super) mod unknown_key;
 mod unknown_placeholder;
 pub(super) mod unknown_resource;
 mod unknown_upstream;
+mod unready_target;
 mod unused_argument;
 pub(super) mod upstream_digest;
 pub(super) mod upstream_source;
@@ -92,6 +101,7 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     default_value::check,
     derived_uri::check,
     digest_name::check,
+    dispatcher::check,
     dynamic_script::check,
     fetched_uri::check,
     header_secret::check,
@@ -108,6 +118,7 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     portable_name::check,
     private_address::check,
     program_placeholder::check,
+    read_only_verb::check,
     reserved_name::check,
     secret_header::check,
     secret_literal::check,
@@ -134,6 +145,11 @@ pub(super) fn check(file: &SurfaceFile<'_>, resolved: &Resolved, findings: &mut 
     prompt_file::check(file, resolved, findings);
     skill_folder::check(file, resolved, findings);
     source_path::check(file, resolved, findings);
+    target::check(file, resolved, findings);
+    target_argument::check(file, resolved, findings);
+    target_effect::check(file, resolved, findings);
+    excluded::check(file, resolved, findings);
+    unready_target::check(file, resolved, findings);
 }
 
 /// Every rule on surface files but those that hold for every catalog, however it was made.
@@ -225,9 +241,22 @@ pub fn rules() -> Vec<Rule> {
         upstream_digest::ANY,
         unknown_upstream::RULE,
         unknown_upstream::UNUSED,
+        read_only_verb::RULE,
         asks_itself::RULE,
         call_rule::RULE,
         expression::RULE,
+        target::REGISTRY,
+        target::RULE,
+        target_argument::RULE,
+        target_argument::REQUIRED,
+        target_common::RULE,
+        target_argument::NARROW,
+        target_effect::RULE,
+        target_effect::READS,
+        excluded::RULE,
+        unready_target::RULE,
+        dispatcher::RULE,
+        token_cost::RULE,
         lock::VERSION,
         lock::DIGEST,
         lock::DIFFERS,

@@ -14,7 +14,7 @@ use crate::protocol::digest::{self, Digest};
 use crate::protocol::{Arguments, Json};
 
 /// Longest arguments that rules look at, bytes; longer ones match no rule.
-const ARGUMENTS_AT_MOST: usize = 256 * 1024;
+const ARGUMENTS_AT_MOST: usize = 64 * 1024;
 
 /// What a rule says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,6 +98,14 @@ pub struct Ruled {
     pub message: String,
     /// What went wrong with a rule, for the log.
     pub failed: Option<String>,
+}
+
+impl Ruled {
+    /// The rules could not be asked, which denies.
+    pub fn broken() -> Self {
+        let message = "the rules of the surface cannot be asked".to_owned();
+        Self { ruling: Ruling::Deny, rule: None, message, failed: Some("the evaluation broke down".to_owned()) }
+    }
 }
 
 impl CallRules {

@@ -1,3 +1,5 @@
+//! Approvals on real folders, and on a disk that fails at every step.
+
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -119,7 +121,7 @@ fn a_name_is_found_by_its_beginning_if_that_is_of_one_alone() {
     let approvals = Approvals::open_on(Arc::new(disk), folder).unwrap();
     let id = bound("ann", "a").request_id();
     ask(&approvals, &bound("ann", "a")).unwrap();
-    assert_eq!(approvals.named(&id[..4]).unwrap().id, id);
+    assert_eq!(approvals.named(id.get(..4).unwrap()).unwrap().id, id);
     for n in 0..40 {
         ask(&approvals, &bound("bob", &n.to_string())).unwrap();
     }
