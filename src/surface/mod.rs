@@ -9,6 +9,7 @@ mod arguments;
 pub mod callers;
 pub mod declaration;
 mod declare;
+pub mod draft;
 mod fields;
 mod file;
 mod lint;
@@ -35,8 +36,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::protocol::{Catalog, Changed, Published};
 
+pub(crate) use arguments::can_say;
 pub use declare::DEFAULT_CAP;
 pub use lint::rules;
+pub(crate) use lint::similar_names::folded;
 pub use load::LoadedSurface;
 pub use problem::{Problem, Problems, Rule, Severity, did_you_mean};
 pub use render::render;

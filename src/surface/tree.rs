@@ -139,13 +139,18 @@ impl Node {
 
 /// Reads the source of the findings. `None` if what is wrong leaves nothing to check.
 pub(crate) fn parse(findings: &mut Findings) -> Option<Node> {
+    parse_within(findings, TREE_BYTES)
+}
+
+/// As [`parse`], for a tree of at most so many bytes.
+pub(crate) fn parse_within(findings: &mut Findings, tree_bytes: usize) -> Option<Node> {
     let source = findings.source().clone();
     let mut options = granit_parser::Options::default();
     options.set_emit_comments(false);
     options.flow_nesting_limit = DEPTH;
     options.block_nesting_limit = DEPTH;
     let parser = Parser::new_from_str_with_options(source.text(), options);
-    let mut builder = Builder::default();
+    let mut builder = Builder { most: tree_bytes, ..Builder::default() };
     for event in parser {
         let (event, span) = match event {
             Ok((event, span)) => {
@@ -224,6 +229,8 @@ struct Builder {
     documents: usize,
     /// What everything read so far counts for.
     bytes: usize,
+    /// Most that it may count for.
+    most: usize,
 }
 
 impl Builder {
@@ -333,9 +340,10 @@ impl Builder {
         frame.bytes += bytes;
         frame.height = frame.height.max(height);
         self.bytes = self.bytes.saturating_add(added);
-        if self.bytes > TREE_BYTES {
+        if self.bytes > self.most {
             let remedy = "write aliases out where they are few; a surface this large serves no client";
-            findings.report(&TOO_LARGE, node.span, "the file grows beyond 16 MiB here, aliases written out", remedy);
+            let message = format!("the file grows beyond {} MiB here, aliases written out", self.most / (1024 * 1024));
+            findings.report(&TOO_LARGE, node.span, message, remedy);
             return Err(Ended);
         }
         match &mut frame.content {

@@ -47,7 +47,7 @@ mod prompt_file;
 mod reserved_name;
 mod secret_header;
 mod secret_literal;
-mod similar_names;
+pub(crate) mod similar_names;
 mod skill_folder;
 mod source_path;
 pub(super) mod stdin_argument;
