@@ -6,6 +6,7 @@ mod carry;
 mod check;
 mod completions;
 mod digest;
+mod import;
 mod logging;
 mod probe;
 mod read;
@@ -77,6 +78,7 @@ enum Command {
     Prompt(read::Prompt),
     Digest(digest::Digest),
     Probe(probe::Probe),
+    Import(import::Import),
     Token(token::Token),
     Completions(completions::Completions),
 }
@@ -99,6 +101,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
         Command::Probe(probe) => probe.run(),
+        Command::Import(import) => import.run(),
         Command::Token(token) => token.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),
     }

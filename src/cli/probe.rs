@@ -90,6 +90,13 @@ fn read_target(words: &[OsString]) -> Result<Target, (String, String)> {
     Ok(Target::Program(started(program, first, rest)))
 }
 
+/// A program that serves stdio, as a target.
+pub(super) fn program(words: &[OsString]) -> Result<Target, String> {
+    let (first, rest) = words.split_first().ok_or_else(|| "there is no program".to_owned())?;
+    let program = process::Program::find_ours(first).map_err(|error| format!("{}: {error}", first.display()))?;
+    Ok(Target::Program(started(program, first, rest)))
+}
+
 fn is_url(word: &OsStr) -> bool {
     word.to_str().is_some_and(|text| text.starts_with("http://") || text.starts_with("https://"))
 }
