@@ -20,6 +20,7 @@ use twodoor::protocol::{
 use twodoor::surface::declaration::{
     Argument, ArgumentKind, DeclaredBackend, DeclaredTool, Element, Feed, Output, Piece, Run, Template, Variable,
 };
+use twodoor::surface::effect::Policy;
 
 /// A far end that can leave.
 struct Peer(watch::Sender<bool>);
@@ -185,6 +186,7 @@ async fn a_tool_runs_on_its_own_backend_and_one_without_is_a_defect() {
     let scratch = Scratch::new();
     let tools = ["one", "two"].map(|name| DeclaredTool {
         name: name.to_owned(),
+        policy: Policy::default(),
         backend: DeclaredBackend::Command(declared(&format!("echo {name}"), &scratch)),
     });
     let router = Router::new(tools.into());

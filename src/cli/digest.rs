@@ -1,6 +1,6 @@
 //! `twodoor digest`: what the tools digest of a surface is, before anybody serves it.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -136,11 +136,19 @@ fn received(path: &Path) -> Result<Foreign, String> {
 
 /// Puts a file in the place of another in one step, so that whoever reads finds one of them whole.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    write_as(path, text.as_bytes(), None)
+}
+
+/// The same, with these permissions from the first byte on.
+pub(super) fn write_as(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> std::io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}", std::process::id()));
     let new = path.with_file_name(name);
     let written = File::create_new(&new).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
+        file.write_all(bytes)?;
         file.sync_all()
     });
     let replaced = written.and_then(|()| std::fs::rename(&new, path));

@@ -6,8 +6,10 @@ mod carry;
 mod check;
 mod completions;
 mod digest;
+mod freeze;
 mod import;
 mod logging;
+mod mounts;
 mod probe;
 mod read;
 mod reload;
@@ -77,6 +79,7 @@ enum Command {
     Read(read::Read),
     Prompt(read::Prompt),
     Digest(digest::Digest),
+    Freeze(freeze::Freeze),
     Probe(probe::Probe),
     Import(import::Import),
     Token(token::Token),
@@ -100,6 +103,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Read(read) => read.run(),
         Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
+        Command::Freeze(freeze) => freeze.run(),
         Command::Probe(probe) => probe.run(),
         Command::Import(import) => import.run(),
         Command::Token(token) => token.run(),

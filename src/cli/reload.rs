@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use twodoor::core::Router;
-use twodoor::protocol::{Catalog, Changed, Offer, Revision};
+use twodoor::protocol::{Catalog, Changed, Digest, Offer, Revision};
+use twodoor::surface::frozen::{self, Frozen};
 use twodoor::surface::{LoadedSurface, Problems, Surface, Touched, Watch, Watched, lock, render};
 use twodoor::transport::Hub;
 
@@ -32,19 +33,42 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Ready {
     pub(crate) loaded: LoadedSurface,
     pub(crate) catalog: Catalog,
+    /// What its lock would refuse, where nobody holds it to that.
+    pub(crate) unlocked: Option<Problems>,
 }
 
-impl Ready {
+/// How a surface file is read.
+pub(crate) struct Reading {
+    pub(crate) path: PathBuf,
+    pub(crate) offer: Offer,
+    pub(crate) task_list: bool,
+    pub(crate) mode: lock::Mode,
+    pub(crate) frozen: Option<Frozen>,
+}
+
+impl Reading {
     /// Reads, checks, holds against the lock and builds.
-    pub(crate) fn read(path: &Path, offer: Offer, task_list: bool) -> Result<Self, Problems> {
+    pub(crate) fn read(&self) -> Result<Ready, Problems> {
+        let Self { path, offer, task_list, mode, frozen } = self;
         let mut loaded = Surface::load(path)?;
-        loaded.parts.offer = offer;
-        loaded.parts.task_list = task_list;
+        loaded.parts.offer = *offer;
+        loaded.parts.task_list = *task_list;
         // That it can be built was checked: its problems would be those of the surface.
         let catalog = Catalog::build(loaded.parts.clone()).map_err(|_| loaded.warnings.clone())?;
-        lock::check(path, &catalog)?;
+        let mode = if frozen.is_some() { lock::Mode::Required } else { *mode };
+        lock::check(path, &catalog, mode)?;
+        let ignored = (mode == lock::Mode::Ignored).then(|| lock::check(path, &catalog, lock::Mode::IfThere));
+        let unlocked = ignored.and_then(Result::err);
         let catalog = catalog.with_behind(Router::of(&loaded));
-        Ok(Self { loaded, catalog })
+        Ok(Ready { loaded, catalog, unlocked })
+    }
+
+    /// The name under which the surface is served: its own, and the label of a frozen one.
+    pub(crate) fn name(&self, loaded: &LoadedSurface) -> String {
+        match &self.frozen {
+            Some(Frozen { label, .. }) => format!("{}@{label}", loaded.name),
+            None => loaded.name.clone(),
+        }
     }
 }
 
@@ -52,6 +76,8 @@ impl Ready {
 #[derive(Debug, Clone)]
 pub(crate) struct Shown {
     name: String,
+    label: Option<String>,
+    unlocked: bool,
     version: String,
     tools: usize,
     declared: String,
@@ -59,9 +85,11 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    pub(crate) fn of(ready: &Ready) -> Self {
+    pub(crate) fn of(ready: &Ready, reading: &Reading) -> Self {
         Self {
             name: ready.loaded.name.clone(),
+            label: reading.frozen.as_ref().map(|frozen| frozen.label.to_string()),
+            unlocked: ready.unlocked.is_some(),
             version: ready.loaded.version.to_string(),
             tools: ready.catalog.tools().len(),
             declared: show::declared(&ready.loaded.parts),
@@ -70,13 +98,23 @@ impl Shown {
     }
 
     pub(crate) fn text(&self) -> String {
-        let Self { name, version, declared, digest, .. } = self;
-        format!("{name} {version}, {declared}, {digest}")
+        let Self { name, label, version, declared, digest, unlocked, .. } = self;
+        let label = label.as_ref().map(|label| format!("@{label}")).unwrap_or_default();
+        let unlocked = if *unlocked { ", UNLOCKED: not what its lock allows" } else { "" };
+        format!("{name}{label} {version}, {declared}, {digest}{unlocked}")
     }
 
-    pub(crate) fn json(&self) -> Value {
-        let Self { name, version, tools, digest, .. } = self;
-        json!({ "surface": name, "version": version, "tools": tools, "digest": digest })
+    pub(crate) fn json(&self) -> Map<String, Value> {
+        let Self { name, label, version, tools, digest, unlocked, .. } = self;
+        let pairs = [
+            ("surface", Some(name.as_str().into())),
+            ("label", label.as_deref().map(Value::from)),
+            ("version", Some(version.as_str().into())),
+            ("tools", Some((*tools).into())),
+            ("digest", Some(digest.as_str().into())),
+            ("unlocked", unlocked.then_some(Value::Bool(true))),
+        ];
+        pairs.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
     }
 }
 
@@ -159,11 +197,21 @@ enum Cause {
     HangUp,
 }
 
+/// Says in the log that a surface is served despite its lock.
+pub(crate) fn warn_unlocked(path: &Path, unlocked: Option<&Problems>) {
+    if let Some(problems) = unlocked {
+        let (surface, lock) = (path.display(), lock::path_of(path));
+        tracing::warn!(%problems, "{surface} is served although {} does not allow it: --unlocked", lock.display());
+    }
+}
+
 /// Whoever publishes, and what it tells.
 pub(crate) struct Reload {
-    pub(crate) path: PathBuf,
-    pub(crate) offer: Offer,
-    pub(crate) task_list: bool,
+    pub(crate) reading: Reading,
+    /// The digest of a frozen surface's file, of which nothing else is taken.
+    pub(crate) kept: Option<Digest>,
+    /// Held while files are read: one surface at a time.
+    pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
     pub(crate) state: Arc<State>,
     pub(crate) surface: Arc<Surface>,
     pub(crate) hub: Hub,
@@ -177,10 +225,15 @@ pub(crate) struct Reload {
 }
 
 impl Reload {
+    /// Whether a tool asks its callers for scopes.
+    pub(crate) fn has_scopes(&self) -> bool {
+        self.loaded.parts.tools.iter().any(|tool| !tool.scopes.is_empty())
+    }
+
     /// Reads whenever there is a reason to, for as long as it is polled.
     pub(crate) async fn run(mut self, mut hang_ups: Signals) {
         self.watching.extend(&self.loaded.watched);
-        let pending = Arc::clone(&self.watching.pending);
+        let (pending, turn) = (Arc::clone(&self.watching.pending), Arc::clone(&self.turn));
         let reload = Arc::new(Mutex::new(self));
         loop {
             let cause = tokio::select! {
@@ -190,9 +243,11 @@ impl Reload {
             let began = Instant::now();
             let (reload, touched) = (Arc::clone(&reload), pending.take());
             let looked = move || reload.lock().unwrap_or_else(PoisonError::into_inner).look(cause, &touched);
+            let turn = turn.lock().await;
             if let Err(error) = tokio::task::spawn_blocking(looked).await {
                 tracing::error!(%error, "the surface could not be read again: a defect of ours");
             }
+            drop(turn);
             tokio::time::sleep_until(began + PAUSE).await;
         }
     }
@@ -211,7 +266,7 @@ impl Reload {
     }
 
     fn read(&mut self, cause: Cause) {
-        match Ready::read(&self.path, self.offer, self.task_list) {
+        match self.reading.read().and_then(|ready| self.check_kept().map(|()| ready)) {
             Err(problems) => self.refuse(&problems, cause),
             Ok(ready) if ready.loaded == self.loaded => {
                 let mended = self.said.take().is_some();
@@ -223,6 +278,11 @@ impl Reload {
         }
     }
 
+    /// A frozen surface is published again only for what its file leads to, not for another file.
+    fn check_kept(&self) -> Result<(), Problems> {
+        self.kept.map_or(Ok(()), |kept| frozen::check_kept(&self.reading.path, kept))
+    }
+
     fn publish(&mut self, ready: Ready) {
         // Its first task may be called as soon as it is published.
         if let Err((problem, remedy)) = self.state.open_for(&ready.catalog) {
@@ -231,8 +291,9 @@ impl Reload {
         }
         self.state.sweep();
         self.said = None;
-        self.shown = Shown::of(&ready);
-        let Ready { loaded, catalog } = ready;
+        warn_unlocked(&self.reading.path, ready.unlocked.as_ref());
+        self.shown = Shown::of(&ready, &self.reading);
+        let Ready { loaded, catalog, .. } = ready;
         let changed = self.surface.publish(catalog);
         self.hub.published(changed);
         loaded.updated_since(&self.loaded).iter().for_each(|uri| self.hub.updated(uri));
@@ -262,11 +323,9 @@ impl Reload {
     fn say(&mut self, came: &str, more: Value, text: &str) {
         let said = if self.json {
             let mut line = self.shown.json();
-            if let (Some(line), Value::Object(more)) = (line.as_object_mut(), more) {
-                line.insert("reload".to_owned(), came.into());
-                line.extend(more);
-            }
-            line.to_string()
+            line.insert("reload".to_owned(), came.into());
+            line.extend(more.as_object().cloned().unwrap_or_default());
+            Value::Object(line).to_string()
         } else {
             format!("{came}: {}{text}", self.shown.text())
         };

@@ -7,36 +7,41 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::Value;
 use tokio::sync::watch;
 use twodoor::core::process;
-use twodoor::protocol::{Dispatcher, Limits, Offer, Principal};
+use twodoor::protocol::{Limits, Offer, Principal};
 use twodoor::surface::callers::{CallerToken, Callers};
-use twodoor::surface::{Problems, Surface};
+use twodoor::surface::{Problems, lock};
 use twodoor::transport::http::auth::{Auth, KnownToken, KnownTokens};
 use twodoor::transport::http::{LegacyMode, Options};
-use twodoor::transport::{Engine, Hub, ServeError, http, stdio};
+use twodoor::transport::{ServeError, http, stdio};
 
-use super::logging::{self, LogFormat, Voice};
-use super::reload::{Ready, Reload, Shown, Watching};
+use super::logging::{self, LogFormat};
+use super::mounts::{Mounted, Wanted};
 use super::signals::Signals;
-use super::state::State;
-use super::{SurfaceFile, exit, show};
+use super::{exit, show};
 
-/// Serves a surface to legacy and modern clients alike
+/// Serves surfaces to legacy and modern clients alike
 #[derive(clap::Args)]
 #[command(
     after_help = "Over stdio (the default) the server ends when its input ends. With --http alone, standard input plays no part.\n\n\
-    The surface is read again when its file, its lock or a folder that it lists changes, and on SIGHUP: a good one takes the \
+    A surface is read again when its file, its lock or a folder that it lists changes, and on SIGHUP: a good one takes the \
     place of the one before, its clients are told which lists differ, and calls in flight end as they began; a bad one is shown \
     here and changes nothing.\n\n\
-    Where NAME.lock stands beside NAME.yaml, only tools of its digest are served (twodoor digest --lock writes it).\n\n\
+    Where NAME.lock stands beside NAME.yaml, only tools of its digest are served (twodoor lock writes it). With --locked there \
+    must be one. NAME@LABEL.yaml is a frozen version of NAME.yaml (twodoor freeze makes it): it is served beside it, and never \
+    without its lock.\n\n\
     Examples:\n  twodoor serve examples/git.yaml\n  twodoor serve examples/git.yaml --http 127.0.0.1:8484\n  \
+    twodoor serve examples/git.yaml examples/disk.yaml --http 127.0.0.1:8484\n  \
     twodoor serve examples/git.yaml --http 127.0.0.1:8484 --auth callers.yaml\n\n\
-    The HTTP endpoint is /mcp; GET /healthz says whether the server lives."
+    Over HTTP each surface is at /mcp/NAME, NAME being the one under `surface:`, a frozen version at /mcp/NAME@LABEL, and the \
+    first file at /mcp too. Over stdio the first file is served. GET /healthz says whether the server lives."
 )]
 pub(crate) struct Serve {
-    #[command(flatten)]
-    surface: SurfaceFile,
+    /// The surface files
+    #[arg(value_name = "SURFACE", default_value = super::DEFAULT_SURFACE)]
+    surfaces: Vec<PathBuf>,
     /// Serve HTTP on this loopback address; port 0 takes a free one
     #[arg(long, value_name = "ADDR")]
     http: Option<String>,
@@ -61,13 +66,23 @@ pub(crate) struct Serve {
     /// Serve HTTP to callers of this file alone, each with a token of its own; `twodoor token` makes one
     #[arg(long, value_name = "FILE", requires = "http")]
     auth: Option<PathBuf>,
-    /// Where tasks are kept, if a tool has any; by default $XDG_STATE_HOME/twodoor/ and the surface's name
+    /// Refuse a surface that has no lock, too
+    #[arg(long, conflicts_with = "unlocked")]
+    locked: bool,
+    /// Serve a surface even if its lock does not allow it; a frozen one never
+    #[arg(long)]
+    unlocked: bool,
+    /// Leave out the frozen versions that stand beside the surface files
+    #[arg(long)]
+    no_frozen: bool,
+    /// Where tasks of the first surface are kept, if a tool has any; another's in DIR.NAME beside it. By default
+    /// $XDG_STATE_HOME/twodoor/ and the surface's name
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Do not read the surface again when its files change; SIGHUP still does
+    /// Do not read surfaces again when their files change; SIGHUP still does
     #[arg(long)]
     no_watch: bool,
-    /// Say on standard error what is served as one JSON object, and so what comes of each reload
+    /// Say on standard error what is served as JSON, one object a surface, and so what comes of each reload
     #[arg(long)]
     json: bool,
     /// How logs are written to standard error
@@ -123,10 +138,18 @@ impl Serve {
                 return exit::surface();
             }
         };
-        let (engine, reload) = match self.build(offer, limits, logging.voice()) {
-            Ok(built) => built,
+        let mut mounted = match self.wanted(offer, limits).build(&logging) {
+            Ok(mounted) => mounted,
             Err(code) => return code,
         };
+        if address.is_none() {
+            if self.surfaces.len() > 1 {
+                tracing::warn!("over stdio the first surface alone is served: the others are reached with --http");
+            }
+            mounted.truncate(1);
+        } else if auth.is_none() && mounted.iter().any(|mounted| mounted.reload.has_scopes()) {
+            tracing::warn!("tools have scopes, but without --auth nobody is asked for them");
+        }
         let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => {
@@ -145,7 +168,7 @@ impl Serve {
             auth,
         };
         let over_stdio = self.stdio || address.is_none();
-        let served = runtime.block_on(serve(engine, reload, address, options, over_stdio));
+        let served = runtime.block_on(serve(mounted, address, options, over_stdio));
         // A read of standard input may block for ever; it holds nothing that matters now.
         runtime.shutdown_background();
         match served {
@@ -154,7 +177,7 @@ impl Serve {
                 let remedy = match error {
                     ServeError::Listen { .. } => "choose another address, or port 0 for a free one",
                     ServeError::Resource { .. } => "correct `resource` in the file of --auth",
-                    ServeError::SharedCache | ServeError::Streams { .. } => "start again",
+                    ServeError::SharedCache | ServeError::Path { .. } | ServeError::Streams { .. } => "start again",
                 };
                 show::error(&error.to_string(), remedy);
                 exit::listen()
@@ -181,36 +204,25 @@ fn read_idle(text: &str) -> Result<Duration, &'static str> {
 }
 
 impl Serve {
-    /// Builds the engine of the surface, and what publishes another.
-    fn build(&self, offer: Offer, limits: Limits, voice: Voice) -> Result<(Engine, Reload), ExitCode> {
-        let path = self.surface.path.clone();
-        let watching = Watching::begin(&path, !self.no_watch);
-        // Over HTTP callers cannot be told apart without tokens, so none may list what another made.
-        let task_list = self.http.is_none() || self.auth.is_some();
-        let ready = Ready::read(&path, offer, task_list).map_err(|problems| {
-            show::problems_on_stderr(&problems);
-            exit::surface()
-        })?;
-        let mut key = [0; 32];
-        if getrandom::fill(&mut key).is_err() {
-            show::error("the system gives no randomness", "start again once it does: sealed state needs a secret key");
-            return Err(exit::listen());
+    /// The surfaces that are to be served, and how.
+    fn wanted(&self, offer: Offer, limits: Limits) -> Wanted {
+        let mode = match (self.locked, self.unlocked) {
+            (true, _) => lock::Mode::Required,
+            (_, true) => lock::Mode::Ignored,
+            _ => lock::Mode::IfThere,
+        };
+        Wanted {
+            paths: self.surfaces.clone(),
+            frozen: !self.no_frozen,
+            mode,
+            offer,
+            // Over HTTP callers cannot be told apart without tokens, so none may list what another made.
+            task_list: self.http.is_none() || self.auth.is_some(),
+            limits,
+            state: self.state.clone(),
+            watch: !self.no_watch,
+            json: self.json,
         }
-        if self.http.is_some() && self.auth.is_none() && ready.catalog.tools().iter().any(|t| !t.scopes.is_empty()) {
-            tracing::warn!("tools have scopes, but without --auth nobody is asked for them");
-        }
-        let shown = Shown::of(&ready);
-        let hub = Hub::new();
-        let state = Arc::new(State::new(self.state.clone(), &ready.loaded.name, hub.clone()));
-        state.open_for(&ready.catalog).map_err(|(problem, remedy)| {
-            show::error(&problem, remedy);
-            exit::state()
-        })?;
-        let surface = Arc::new(Surface::new(ready.catalog));
-        let dispatcher = Arc::new(Dispatcher::new(Arc::<Surface>::clone(&surface), key));
-        let engine = Engine::new(dispatcher, Arc::<State>::clone(&state), limits).with_hub(hub.clone());
-        let (loaded, json, said) = (ready.loaded, self.json, None);
-        Ok((engine, Reload { path, offer, task_list, state, surface, hub, watching, loaded, shown, voice, json, said }))
     }
 }
 
@@ -244,19 +256,31 @@ fn read_address(text: &str) -> Result<SocketAddr, (String, &'static str)> {
 }
 
 /// What standard error says once at the start.
-fn opening(shown: &Shown, bound: Option<SocketAddr>, sse: bool, json: bool) -> String {
-    let url = bound.map(|bound| format!("http://{bound}/mcp"));
-    let sse = bound.filter(|_| sse).map(|bound| format!("http://{bound}/sse"));
-    if json {
-        let mut line = shown.json();
-        if let Some(line) = line.as_object_mut() {
-            line.insert("url".to_owned(), url.into());
-            line.insert("sse".to_owned(), sse.into());
+fn opening(mounted: &[Mounted], bound: Option<SocketAddr>, sse: bool) -> String {
+    let mut text = String::new();
+    for (index, Mounted { mount, reload }) in mounted.iter().enumerate() {
+        let beneath = |start: &str| {
+            let first = (index == 0).then(|| start.to_owned());
+            first.into_iter().chain(mount.name.as_ref().map(|name| format!("{start}/{name}"))).collect::<Vec<_>>()
+        };
+        let paths = if bound.is_some() { beneath("/mcp") } else { Vec::new() };
+        let url = |paths: &[String]| bound.zip(paths.first()).map(|(bound, path)| format!("http://{bound}{path}"));
+        if reload.json {
+            let mut line = reload.shown.json();
+            line.insert("url".to_owned(), url(&paths).into());
+            line.insert("sse".to_owned(), url(&beneath("/sse")).filter(|_| sse).into());
+            line.insert("paths".to_owned(), paths.into());
+            text.push_str(&format!("{}\n", Value::Object(line)));
+        } else {
+            let paths = if paths.is_empty() { String::new() } else { format!(", at {}", paths.join(" and ")) };
+            text.push_str(&format!("{}{paths}\n", reload.shown.text()));
         }
-        return format!("{line}\n");
     }
-    let listening: String = url.into_iter().chain(sse).map(|url| format!("listening on {url}\n")).collect();
-    format!("{}\n{listening}", shown.text())
+    if let Some(bound) = bound.filter(|_| mounted.iter().all(|mounted| !mounted.reload.json)) {
+        let ways = if sse { &["mcp", "sse"][..] } else { &["mcp"] };
+        ways.iter().for_each(|way| text.push_str(&format!("listening on http://{bound}/{way}\n")));
+    }
+    text
 }
 
 /// Descriptors kept for everything that is not a client's socket: programs and their pipes above all.
@@ -282,8 +306,7 @@ fn sockets(wanted: usize) -> usize {
 }
 
 async fn serve(
-    engine: Engine,
-    reload: Reload,
+    mounted: Vec<Mounted>,
     address: Option<SocketAddr>,
     options: Options,
     over_stdio: bool,
@@ -294,7 +317,6 @@ async fn serve(
     }
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(stop_on_signals(Signals::stops(), stop.clone()));
-    let hang_ups = Signals::hang_ups();
     match process::reap_orphans() {
         Ok(reaping) => drop(tokio::spawn(reaping)),
         Err(error) => tracing::warn!(%error, "orphans are reaped only when their call ends"),
@@ -304,13 +326,21 @@ async fn serve(
         None => None,
     };
     let bound = listener.as_ref().and_then(|listener| listener.local_addr().ok());
-    show::err(&opening(&reload.shown, bound, options.sse, reload.json));
-    let state = Arc::clone(&reload.state);
-    state.sweep();
-    tokio::spawn(reload.run(hang_ups));
+    show::err(&opening(&mounted, bound, options.sse));
+    let mut states = Vec::new();
+    let mut mounts = Vec::new();
+    for Mounted { mount, reload } in mounted {
+        states.push(Arc::clone(&reload.state));
+        mounts.push(mount);
+        reload.state.sweep();
+        tokio::spawn(reload.run(Signals::hang_ups()));
+    }
+    let mut mounts = mounts.into_iter();
+    let Some(first) = mounts.next() else { return Ok(()) };
+    let engine = first.engine.clone();
     let over_http = async {
         match listener {
-            Some(listener) => http::serve(engine.clone(), listener, options, told(stopped.clone())).await,
+            Some(listener) => http::serve_all(first, mounts.collect(), listener, options, told(stopped.clone())).await,
             None => Ok(()),
         }
     };
@@ -319,13 +349,15 @@ async fn serve(
             return Ok(());
         }
         let streams = stdio::Streams::take_standard()?;
-        let served = stdio::serve(engine.clone(), streams, told(stopped.clone())).await;
+        let served = stdio::serve(engine, streams, told(stopped.clone())).await;
         // The end of input ends the whole server, its HTTP side too.
         let _ = stop.send(true);
         served
     };
     let (http, streams) = tokio::join!(over_http, over_streams);
-    state.stop().await;
+    for state in states {
+        state.stop().await;
+    }
     let _ = process::settle(process::GRACE).await;
     http.and(streams)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use twodoor::core::tasks::Audience;
+use twodoor::core::tasks::{Audience, Running};
 use twodoor::core::{ByCatalog, Tasks};
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::limits::TaskLimits;
@@ -29,14 +29,16 @@ pub(crate) struct State {
     folder: Option<PathBuf>,
     surface: String,
     hub: Hub,
+    running: Running,
     tasks: OnceLock<Tasks>,
     sweeping: AtomicBool,
 }
 
 impl State {
-    /// Nothing is opened yet.
-    pub(crate) fn new(folder: Option<PathBuf>, surface: &str, hub: Hub) -> Self {
-        Self { folder, surface: surface.to_owned(), hub, tasks: OnceLock::new(), sweeping: AtomicBool::new(false) }
+    /// Nothing is opened yet. Tasks run within `running`, whoever else does.
+    pub(crate) fn new(folder: Option<PathBuf>, surface: &str, hub: Hub, running: Running) -> Self {
+        let (tasks, sweeping) = (OnceLock::new(), AtomicBool::new(false));
+        Self { folder, surface: surface.to_owned(), hub, running, tasks, sweeping }
     }
 
     /// Opens the folder, if the catalog has tools that make tasks and it is not open; or the problem and its remedy.
@@ -50,7 +52,8 @@ impl State {
             return Err((problem, "give a folder with --state"));
         };
         let (invoke, listeners) = (Arc::new(ByCatalog), Listeners(self.hub.clone()));
-        let opened = Tasks::open(&folder, catalog, invoke, listeners, TaskLimits::default());
+        let (limits, running) = (TaskLimits::default(), self.running.clone());
+        let opened = Tasks::open_within(&folder, catalog, invoke, listeners, limits, running);
         let tasks = opened.map_err(|error| (error.to_string(), error.remedy()))?;
         let _ = self.tasks.set(tasks);
         Ok(())

@@ -9,12 +9,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::command::{Called, CommandTool};
+use super::gate::{Cleared, Desk, Gate, Subject};
 use super::prompt::Prompts;
 use super::resource::Resources;
 use crate::protocol::invoke::BoxFuture;
-use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome, ToolName};
+use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome};
 use crate::surface::LoadedSurface;
 use crate::surface::declaration::{DeclaredBackend, DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool};
+use crate::surface::effect::Policy;
 
 /// What carries out a tool.
 #[derive(Debug)]
@@ -31,9 +33,30 @@ impl Backend {
         }
     }
 
-    async fn run(&self, called: Called<'_>, caller: &dyn Caller) -> Outcome {
+    /// Runs a call that was cleared, and nothing else.
+    pub async fn run(&self, cleared: Cleared, caller: &dyn Caller) -> Outcome {
+        let invocation = cleared.invocation();
+        let Operation::Call { arguments, .. } = &invocation.operation else {
+            return defect(&format!("the {} was given to the backend of a tool", invocation.operation.name()));
+        };
         match self {
-            Self::Command(tool) => tool.run(called, caller).await,
+            Self::Command(tool) => tool.run(Called::new(arguments, invocation), caller).await,
+        }
+    }
+}
+
+/// A tool: its backend, and what is declared of it.
+#[derive(Debug)]
+struct Tool {
+    backend: Backend,
+    policy: Policy,
+}
+
+impl Tool {
+    /// What a call of it would do. A backend that can do several things says by the arguments which it is.
+    fn subject(&self, name: &str, _invocation: &Invocation) -> Subject {
+        match &self.backend {
+            Backend::Command(_) => Subject::of_tool(name, self.policy),
         }
     }
 }
@@ -41,7 +64,8 @@ impl Backend {
 /// The backends of one surface: of tools by their name, of everything else by what it is read from.
 #[derive(Debug, Default)]
 pub struct Router {
-    backends: HashMap<String, Backend>,
+    tools: HashMap<String, Tool>,
+    gate: Gate,
     resources: Resources,
     prompts: Prompts,
 }
@@ -52,15 +76,17 @@ impl Router {
         let backend = |tool: DeclaredTool| {
             let backend = match tool.backend {
                 DeclaredBackend::Command(run) => Backend::Command(CommandTool::new(tool.name.clone(), run)),
+                DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) => return None,
             };
-            (tool.name, backend)
+            Some((tool.name, Tool { backend, policy: tool.policy }))
         };
-        Self { backends: tools.into_iter().map(backend).collect(), ..Self::default() }
+        Self { tools: tools.into_iter().filter_map(backend).collect(), ..Self::default() }
     }
 
     /// Takes everything that a surface declares.
     pub fn of(loaded: &LoadedSurface) -> Self {
-        Self::new(loaded.tools.clone())
+        let gate = Gate::new(&*loaded.name, loaded.version.to_string(), Arc::default());
+        Self { gate, ..Self::new(loaded.tools.clone()) }
             .with_resources(loaded.resources.clone(), loaded.templates.clone())
             .with_prompts(loaded.prompts.clone())
     }
@@ -77,17 +103,22 @@ impl Router {
         self
     }
 
+    /// The same, with the desk of the process: what is asked, approved and written down is kept there.
+    #[must_use]
+    pub fn at(mut self, desk: Arc<Desk>) -> Self {
+        self.gate = self.gate.at(desk);
+        self
+    }
+
     /// The backend of a tool, for what is done without a call: a dry run, a check.
     pub fn backend(&self, tool: &str) -> Option<&Backend> {
-        self.backends.get(tool)
+        self.tools.get(tool).map(|tool| &tool.backend)
     }
 
     async fn carry_out(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> Outcome {
         let Invocation { catalog, operation, .. } = &invocation;
         match operation {
-            Operation::Call { tool, arguments, .. } => {
-                self.call(tool, Called::new(arguments, &invocation), &*caller).await
-            }
+            Operation::Call { .. } => self.call(invocation, &*caller).await,
             Operation::Read { uri, found } => self.resources.read(uri, found, catalog, &*caller).await,
             Operation::Prompt { name, arguments } => {
                 self.prompts.say(name, arguments, &self.resources, catalog, &*caller).await
@@ -97,13 +128,15 @@ impl Router {
         }
     }
 
-    /// Looks up, has the call reviewed, runs it. The safety gate stands between the two lines below: what
-    /// it clears contains the invocation, and [`Backend::run`] then takes nothing else.
-    async fn call(&self, tool: &ToolName, called: Called<'_>, caller: &dyn Caller) -> Outcome {
-        let Some(backend) = self.backends.get(tool.as_str()) else {
-            return defect(&format!("the tool {tool} is published but has no backend"));
+    /// Looks up, has the gate review the call, runs it. What the gate clears contains the invocation, and
+    /// [`Backend::run`] takes nothing else.
+    async fn call(&self, invocation: Invocation, caller: &dyn Caller) -> Outcome {
+        let found = invocation.operation.tool().and_then(|name| Some((name, self.tools.get(name.as_str())?)));
+        let Some((name, tool)) = found else {
+            return defect(&format!("the {} is published but has no backend", invocation.operation.name()));
         };
-        backend.run(called, caller).await
+        let subject = tool.subject(name.as_str(), &invocation);
+        self.gate.pass(invocation, &subject, |cleared| tool.backend.run(cleared, caller)).await
     }
 }
 

@@ -7,9 +7,11 @@
 
 pub mod backend;
 mod blocking;
+pub mod capability;
 pub mod command;
 pub mod confine;
 mod fill;
+pub mod gate;
 pub mod outgoing;
 pub mod process;
 pub mod prompt;

@@ -2,70 +2,26 @@
 
 use super::name::split;
 use super::yaml::Line;
+use crate::surface::effect::{Policy, classify, is_read_verb_first};
 
-/// Verbs of what cannot be undone.
-const IRREVERSIBLE: [&str; 39] = [
-    "send",
-    "delete",
-    "remove",
-    "purge",
-    "drop",
-    "pay",
-    "purchase",
-    "buy",
-    "charge",
-    "transfer",
-    "post",
-    "publish",
-    "ban",
-    "kick",
-    "wire",
-    "refund",
-    "archive",
-    "revoke",
-    "deactivate",
-    "wipe",
-    "destroy",
-    "truncate",
-    "overwrite",
-    "erase",
-    "reset",
-    "uninstall",
-    "cancel",
-    "terminate",
-    "kill",
-    "merge",
-    "deploy",
-    "release",
-    "rollback",
-    "approve",
-    "submit",
-    "execute",
-    "invite",
-    "unsubscribe",
-    "prune",
-];
-
-/// Verbs of what looks.
-const READING: [&str; 32] = [
-    "get", "list", "read", "search", "find", "show", "view", "fetch", "status", "describe", "inspect", "check",
-    "count", "lookup", "resolve", "query", "probe", "help", "summary", "stats", "log", "diff", "info", "version", "ls",
-    "cat", "grep", "tree", "blame", "explain", "verify", "display",
-];
+/// Short words of command lines, beside the verbs that the gate knows.
+const IRREVERSIBLE: [&str; 3] = ["rm", "prune", "rmi"];
+const READING: [&str; 12] =
+    ["log", "diff", "info", "version", "ls", "cat", "grep", "tree", "blame", "explain", "verify", "display"];
 
 /// The verb of what cannot be undone that a name carries.
 pub(crate) fn irreversible(name: &str) -> Option<&'static str> {
     let words = split(name);
-    let reads = reads(name);
-    IRREVERSIBLE.into_iter().find(|verb| words.iter().any(|word| word == verb)).filter(|_| !reads)
+    let short = || IRREVERSIBLE.into_iter().find(|verb| words.iter().any(|word| word == verb));
+    classify([name], Policy::default()).verb.or_else(short)
 }
 
 /// Whether a name begins with a verb of what looks.
 pub(crate) fn reads(name: &str) -> bool {
-    split(name).first().is_some_and(|word| READING.contains(&word.as_str()))
+    is_read_verb_first(name) || split(name).first().is_some_and(|word| READING.contains(&word.as_str()))
 }
 
-/// What is said of a tool's effect for now, and what to decide, by the name of its last part.
+/// What is said of a tool's effect for now, and what to decide, by its name.
 pub(crate) fn lines(name: &str) -> Vec<Line> {
     if let Some(verb) = irreversible(name) {
         return vec![
@@ -73,17 +29,18 @@ pub(crate) fn lines(name: &str) -> Vec<Line> {
             Line::flag("reversible", false),
         ];
     }
-    let question = if reads(name) {
-        "decide: it reads like a query. If it changes nothing, whatever its options, uncomment the next line."
-    } else {
-        "decide: what does it change? Uncomment one: nothing, nothing that stays, or what cannot be undone."
-    };
-    let mut lines = vec![Line::Comment(question.to_owned()), Line::off(Line::flag("read_only", true))];
-    if !reads(name) {
-        lines.push(Line::off(Line::flag("reversible", true)));
-        lines.push(Line::off(Line::flag("reversible", false)));
+    if reads(name) {
+        let question =
+            "decide: it reads like a query. If it changes nothing, whatever its options, uncomment the next line.";
+        return vec![Line::Comment(question.to_owned()), Line::off(Line::flag("read_only", true))];
     }
-    lines
+    let question = "decide: what does it change? Uncomment one: nothing, nothing that stays, or what cannot be undone.";
+    vec![
+        Line::Comment(question.to_owned()),
+        Line::off(Line::flag("read_only", true)),
+        Line::off(Line::flag("reversible", true)),
+        Line::off(Line::flag("reversible", false)),
+    ]
 }
 
 #[cfg(test)]
@@ -94,6 +51,7 @@ mod tests {
     fn names_tell_verbs_by_words_alone() {
         assert_eq!(irreversible("remote_remove"), Some("remove"));
         assert_eq!(irreversible("deleteAll"), Some("delete"));
+        assert_eq!(irreversible("container_prune"), Some("prune"));
         assert_eq!(irreversible("list_archive"), None);
         assert_eq!(irreversible("reissue"), None);
         assert!(reads("getPet") && reads("log") && !reads("logout"));

@@ -286,33 +286,52 @@ fn visit_at<'s>(
     }
     for (keyword, value) in schema.as_object().unwrap_or_default() {
         let below = format!("{pointer}/{}", escape_pointer(keyword));
-        match (keyword.as_str(), value) {
-            ("properties", Json::Object(members)) => {
+        match nested(keyword, value) {
+            Nested::Named(members) => {
+                let place = if keyword == "properties" { Place::Property } else { Place::Other };
                 for (name, schema) in members {
-                    visit_at(schema, &format!("{below}/{}", escape_pointer(name)), depth + 1, Place::Property, on);
+                    visit_at(schema, &format!("{below}/{}", escape_pointer(name)), depth + 1, place, on);
                 }
             }
-            (
-                "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "dependencies",
-                Json::Object(members),
-            ) => {
-                for (name, schema) in members {
-                    visit_at(schema, &format!("{below}/{}", escape_pointer(name)), depth + 1, Place::Other, on);
-                }
-            }
-            ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Json::Array(items)) => {
+            Nested::Listed(items) => {
                 for (index, schema) in items.iter().enumerate() {
                     visit_at(schema, &format!("{below}/{index}"), depth + 1, Place::Other, on);
                 }
             }
-            ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems" | "additionalItems", schema) => {
-                visit_at(schema, &below, depth + 1, Place::Customary, on);
-            }
-            ("items" | "contains" | "not" | "if" | "then" | "else" | "propertyNames" | "contentSchema", schema) => {
-                visit_at(schema, &below, depth + 1, Place::Other, on);
-            }
-            _ => {}
+            Nested::One(schema, place) => visit_at(schema, &below, depth + 1, place, on),
+            Nested::Nothing => {}
         }
+    }
+}
+
+/// The schemas in the value of a keyword.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Nested<'s> {
+    /// By name.
+    Named(&'s [(String, Json)]),
+    /// In a list.
+    Listed(&'s [Json]),
+    /// The value itself.
+    One(&'s Json, Place),
+    /// None.
+    Nothing,
+}
+
+/// Where schemas stand in the value of a keyword.
+pub(super) fn nested<'s>(keyword: &str, value: &'s Json) -> Nested<'s> {
+    match (keyword, value) {
+        (
+            "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" | "dependencies",
+            Json::Object(members),
+        ) => Nested::Named(members),
+        ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Json::Array(items)) => Nested::Listed(items),
+        ("additionalProperties" | "unevaluatedProperties" | "unevaluatedItems" | "additionalItems", schema) => {
+            Nested::One(schema, Place::Customary)
+        }
+        ("items" | "contains" | "not" | "if" | "then" | "else" | "propertyNames" | "contentSchema", schema) => {
+            Nested::One(schema, Place::Other)
+        }
+        _ => Nested::Nothing,
     }
 }
 

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use super::address::encoded;
+use super::effect::Policy;
 pub use super::matching::{Matching, is_in_sight};
 pub use super::media::type_of;
+use super::outward::{HttpRequest, UpstreamTool};
 use crate::protocol::{Json, Role};
 
 /// Longest text that a prompt may come to, bytes, and longest file of one.
@@ -19,6 +21,8 @@ pub const PROMPT_BYTES: usize = 1024 * 1024;
 pub struct DeclaredTool {
     /// The name under which the catalog publishes it.
     pub name: String,
+    /// What is declared of what it does.
+    pub policy: Policy,
     /// What carries it out.
     pub backend: DeclaredBackend,
 }
@@ -28,6 +32,7 @@ impl DeclaredTool {
     pub fn command(&self) -> Option<&Run> {
         match &self.backend {
             DeclaredBackend::Command(run) => Some(run),
+            DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) => None,
         }
     }
 }
@@ -37,6 +42,10 @@ impl DeclaredTool {
 pub enum DeclaredBackend {
     /// A command.
     Command(Run),
+    /// An HTTP request.
+    Http(HttpRequest),
+    /// A tool of another MCP server.
+    Upstream(UpstreamTool),
 }
 
 /// A resource as declared: what is read under its address.

@@ -3,6 +3,8 @@
 //! Promises: `None` only where something is missing, which was reported. What is declared stands in
 //! the order in which `parts` publishes it.
 
+mod outward;
+
 use std::path::{Path, PathBuf};
 
 use super::arguments::ArgumentEntry;
@@ -10,11 +12,13 @@ use super::declaration::{
     Argument, CommandSource, DeclaredBackend, DeclaredMessage, DeclaredPrompt, DeclaredResource, DeclaredTemplate,
     DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Template,
 };
+use super::effect::Policy;
 use super::file::{
     BackendEntry, ElementEntry, KindEntry, MessageEntry, PromptEntry, ResourceEntry, SaidEntry, SourceEntry,
     SurfaceFile, Want,
 };
 use super::resolve::{Resolved, ResolvedBackend};
+use super::source::At;
 use super::watch::Watched;
 use super::{address, media, parts, template};
 use crate::protocol::{Json, UriTemplate};
@@ -41,12 +45,21 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
     let version = semver::Version::parse(&file.version.as_ref()?.value).ok()?;
     let root = resolved.root.ok()?;
     let surface = &file.name.as_ref()?.value;
-    let mut backends = resolved.backends.into_iter();
+    let mut backends = resolved.backends;
+    let of_upstreams = backends.split_off(backends.len().checked_sub(file.upstreams.len())?);
+    let upstreams = outward::upstreams(file, of_upstreams, &root)?;
+    let mut backends = backends.into_iter();
     let declared_tools = file.tools.iter().zip(backends.by_ref().take(file.tools.len())).map(|(tool, paths)| {
         let backend = match tool.kind.as_ref()? {
             KindEntry::Command => DeclaredBackend::Command(run(&tool.backend, paths, &root)?),
+            KindEntry::Http(http) => DeclaredBackend::Http(outward::request(&tool.backend, http.as_ref()?)),
+            KindEntry::Upstream(of) => {
+                DeclaredBackend::Upstream(outward::upstream_tool(&tool.backend, of.as_ref()?, &upstreams)?)
+            }
         };
-        Some(DeclaredTool { name: tool.name.value.clone(), backend })
+        let flag = |flag: &Option<At<bool>>| flag.as_ref().map(|flag| flag.value);
+        let policy = Policy::of_flags(flag(&tool.read_only), flag(&tool.reversible));
+        Some(DeclaredTool { name: tool.name.value.clone(), policy, backend })
     });
     let tools = declared_tools.collect::<Option<_>>()?;
     let mut resources = Vec::new();

@@ -22,8 +22,8 @@ pub fn check(text: String, folder: &Path) -> Result<LoadedSurface, Problems> {
 /// over: keys that are no text, keys that stand twice, and what else readers of YAML dispute.
 pub(crate) fn read(text: String, bytes: usize) -> Result<(Json, Problems), Problems> {
     let mut findings = Findings::new(Source::new(PathBuf::from("document"), text));
-    match tree::parse_within(&mut findings, bytes) {
-        Some(node) => Ok((node.to_json(), findings.into_problems())),
+    match tree::parse_within(bytes, &mut findings) {
+        Some((node, _)) => Ok((node.to_json(), findings.into_problems())),
         None => Err(findings.into_problems()),
     }
 }

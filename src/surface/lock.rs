@@ -1,7 +1,7 @@
 //! The lock beside a surface file: the digests that were reviewed.
 //!
 //! Promises: where a lock stands, what is served has its digest for every revision; one that cannot be
-//! read refuses as one that differs does. For `NAME.yaml` the lock is `NAME.lock` in the same folder: YAML,
+//! read refuses as one that differs does; where one is demanded, its absence refuses too. For `NAME.yaml` the lock is `NAME.lock` in the same folder: YAML,
 //! or JSON, with `version: 1`, the `digest`, and `revisions` where a revision has another. Used by the
 //! command line.
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::fields::Fields;
 use super::lint::{unknown_key, value_kind};
 use super::problem::{Findings, Problems, Rule};
-use super::source::{self, Span};
+use super::source::{self, Source, Span};
 use super::tree::{self, Value};
 use crate::protocol::{Catalog, Digest, Revision};
 
@@ -21,16 +21,42 @@ pub(crate) const DIGEST: Rule = Rule::error("lock-digest", "a lock's digest is `
 /// What is there is not what was reviewed.
 pub(crate) const DIFFERS: Rule = Rule::error("lock-differs", "where a lock stands, the tools have its digest");
 
+/// A lock was demanded.
+pub(crate) const MISSING: Rule =
+    Rule::error("lock-missing", "with `--locked`, and beside a frozen surface, a lock stands");
+
+/// How strictly a surface is held to its lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// To the lock, where one stands.
+    #[default]
+    IfThere,
+    /// To the lock, and one must stand: `--locked`, and every frozen version.
+    Required,
+    /// To none: `--unlocked`.
+    Ignored,
+}
+
 /// Where the lock of a surface file stands.
 pub fn path_of(surface: &Path) -> PathBuf {
     surface.with_extension("lock")
 }
 
-/// Holds a catalog against the lock of its surface file. Without a lock all is well.
-pub fn check(surface: &Path, catalog: &Catalog) -> Result<(), Problems> {
+/// Holds a catalog against the lock of its surface file.
+pub fn check(surface: &Path, catalog: &Catalog, mode: Mode) -> Result<(), Problems> {
+    if mode == Mode::Ignored {
+        return Ok(());
+    }
     let path = path_of(surface);
     if std::fs::symlink_metadata(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-        return Ok(());
+        if mode == Mode::IfThere {
+            return Ok(());
+        }
+        let mut findings = Findings::new(Source::new(path, String::new()));
+        let message = format!("{} has no lock", surface.display());
+        let remedy = format!("read what it publishes, then run `twodoor lock {}`", surface.display());
+        findings.report(&MISSING, Span::START, message, remedy);
+        return Err(findings.into_problems());
     }
     let mut findings = match source::open(&path) {
         Ok(opened) => opened.findings,
@@ -124,7 +150,6 @@ fn compare(surface: &Path, catalog: &Catalog, findings: &mut Findings) {
 mod tests {
     use super::*;
     use crate::protocol::{CatalogParts, ToolParts};
-    use crate::surface::source::Source;
 
     const SURFACE: &str = "folder/s.yaml";
 
@@ -147,6 +172,24 @@ mod tests {
         assert_eq!(rules(&text(&old), &new), ["lock-differs"]);
         let json = format!("{{\"version\": 1, \"digest\": \"{}\"}}", old.digest(Revision::MODERN));
         assert_eq!(rules(&json, &old), [""; 0]);
+    }
+
+    #[test]
+    fn a_lock_that_is_demanded_must_stand_and_one_that_is_ignored_is_not_read() {
+        let folder = std::env::temp_dir().join(format!("twodoor-lock-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (surface, tools) = (folder.join("s.yaml"), catalog("x"));
+        let rule = |mode| check(&surface, &tools, mode).map_err(|problems| problems.list()[0].rule);
+        assert_eq!(rule(Mode::IfThere), Ok(()));
+        assert_eq!(rule(Mode::Ignored), Ok(()));
+        assert_eq!(rule(Mode::Required), Err("lock-missing"));
+        std::fs::write(path_of(&surface), text(&catalog("y"))).unwrap();
+        assert_eq!(rule(Mode::IfThere), Err("lock-differs"));
+        assert_eq!(rule(Mode::Required), Err("lock-differs"));
+        assert_eq!(rule(Mode::Ignored), Ok(()));
+        std::fs::write(path_of(&surface), text(&tools)).unwrap();
+        assert_eq!(rule(Mode::Required), Ok(()));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -183,6 +183,12 @@ impl Findings {
         }
     }
 
+    /// Takes what was found in a part of the same file.
+    pub(crate) fn take(&mut self, part: Self) {
+        self.dropped += part.dropped;
+        part.list.into_iter().for_each(|finding| self.add(finding));
+    }
+
     /// Whether what is found from here on is only counted, so that nothing need be looked for to mend it.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= PROBLEMS_KEPT

@@ -240,7 +240,7 @@ fn names(search: &[PathBuf]) -> Vec<String> {
 }
 
 /// Whether a file can be run, and only by those who may replace it.
-fn check_program(path: &Path, name: &str) -> Result<PathBuf, Fault> {
+pub(super) fn check_program(path: &Path, name: &str) -> Result<PathBuf, Fault> {
     let Ok(resolved) = fs::canonicalize(path) else {
         return fault(format!("there is no program {name:?}"), "install it, or correct its path");
     };

@@ -139,18 +139,18 @@ impl Node {
 
 /// Reads the source of the findings. `None` if what is wrong leaves nothing to check.
 pub(crate) fn parse(findings: &mut Findings) -> Option<Node> {
-    parse_within(findings, TREE_BYTES)
+    parse_within(TREE_BYTES, findings).map(|(node, _)| node)
 }
 
-/// As [`parse`], for a tree of at most so many bytes.
-pub(crate) fn parse_within(findings: &mut Findings, tree_bytes: usize) -> Option<Node> {
+/// The same of a text whose tree may only be so large; with how large it is.
+pub(crate) fn parse_within(most: usize, findings: &mut Findings) -> Option<(Node, usize)> {
     let source = findings.source().clone();
     let mut options = granit_parser::Options::default();
     options.set_emit_comments(false);
     options.flow_nesting_limit = DEPTH;
     options.block_nesting_limit = DEPTH;
     let parser = Parser::new_from_str_with_options(source.text(), options);
-    let mut builder = Builder { most: tree_bytes, ..Builder::default() };
+    let mut builder = Builder { most, ..Builder::default() };
     for event in parser {
         let (event, span) = match event {
             Ok((event, span)) => {
@@ -187,7 +187,7 @@ pub(crate) fn parse_within(findings: &mut Findings, tree_bytes: usize) -> Option
             "begin with `surface: NAME` and `version:`, then `tools:`, `resources:` or `prompts:`",
         );
     }
-    builder.root.map(|built| built.node)
+    builder.root.map(|built| (built.node, built.bytes))
 }
 
 /// The reading ends: the reason was reported.
@@ -229,7 +229,7 @@ struct Builder {
     documents: usize,
     /// What everything read so far counts for.
     bytes: usize,
-    /// Most that it may count for.
+    /// What it may come to.
     most: usize,
 }
 

@@ -42,6 +42,14 @@ impl Engine {
         self
     }
 
+    /// The same engine, whose calls in flight count among those of another, by the other's limit.
+    #[must_use]
+    pub fn beside(mut self, other: &Self) -> Self {
+        self.limits = Arc::new(Limits { calls: other.limits.calls, ..(*self.limits).clone() });
+        self.calls = Arc::clone(&other.calls);
+        self
+    }
+
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -79,6 +87,12 @@ pub enum ServeError {
     /// Callers are authorized, and caches are told to keep for all what one of them sees.
     #[error("callers are authorized, but lists may be cached for everyone: let the cache scope be private")]
     SharedCache,
+    /// A surface cannot be told from another by its path.
+    #[error("{name:?} is no name for a path: it takes 1 to 129 of A-Z a-z 0-9 _ . - @, and each name stands once")]
+    Path {
+        /// The name; empty if there is none.
+        name: String,
+    },
     /// The standard streams cannot be used.
     #[error("cannot use the standard streams: {source}")]
     Streams {

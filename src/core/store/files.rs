@@ -74,8 +74,21 @@ fn is_record(name: &str) -> bool {
     (1..=200).contains(&stem.len()) && stem.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
 }
 
+/// What stands in the folder beside the records, written by several processes: see `core::gate`.
+const SHARED: [&str; 2] = ["approvals", "audit.jsonl"];
+
+/// Opens the folder for what several processes write in it under locks of their own; it is made if need be.
+pub fn open_shared(root: &Path) -> Result<PathBuf, StoreError> {
+    prepare(root)?;
+    let root = std::fs::canonicalize(root).map_err(io_error("find", root))?;
+    let coming = root.join(LOCK);
+    let _coming = LocalDisk.lock(&coming, Wait::Yes).map_err(io_error("lock", &coming))?;
+    check_format(&LocalDisk, &root)?;
+    Ok(root)
+}
+
 /// Makes the folder, or sees to it that one that is there can be trusted.
-fn prepare(root: &Path) -> Result<(), StoreError> {
+pub(crate) fn prepare(root: &Path) -> Result<(), StoreError> {
     if let Err(error) = std::fs::symlink_metadata(root)
         && error.kind() == io::ErrorKind::NotFound
     {
@@ -294,7 +307,9 @@ fn check_format(disk: &dyn Disk, root: &Path) -> Result<(), StoreError> {
     let names = disk.list(root).map_err(io_error("list", root))?;
     let path = root.join(FORMAT);
     let temporary = format!("{FORMAT}{TEMPORARY}");
-    let ours = |name: &String| *name == LOCK || *name == FORMAT || *name == temporary || is_holder(name);
+    let shared = |name: &str| SHARED.contains(&name) || name.starts_with("audit.jsonl.");
+    let ours =
+        |name: &String| *name == LOCK || *name == FORMAT || *name == temporary || is_holder(name) || shared(name);
     if let Some(foreign) = names.iter().find(|name| !ours(name)) {
         return Err(StoreError::Foreign { path: root.join(foreign) });
     }

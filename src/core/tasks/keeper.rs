@@ -89,8 +89,8 @@ impl Keeper {
         invoke: Arc<dyn Invoke>,
         audience: Box<dyn Audience>,
         limits: TaskLimits,
+        running: Arc<Semaphore>,
     ) -> Result<Arc<Self>, StoreError> {
-        let running = Arc::new(Semaphore::new(limits.running));
         let keeper = Self {
             store,
             clock,

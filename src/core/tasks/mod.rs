@@ -18,6 +18,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
+
 use self::clock::Clock;
 use self::entry::{ChangeError, Entry, Refusal, Spot};
 use self::keeper::Keeper;
@@ -51,6 +53,17 @@ impl std::fmt::Debug for Tasks {
     }
 }
 
+/// Room for the tasks that run at once. Cloning shares it, so that several surfaces have the room of one process.
+#[derive(Debug, Clone)]
+pub struct Running(Arc<Semaphore>);
+
+impl Running {
+    /// Room for as many as these limits allow.
+    pub fn new(limits: &TaskLimits) -> Self {
+        Self(Arc::new(Semaphore::new(limits.running)))
+    }
+}
+
 impl Tasks {
     /// Opens the tasks kept in a folder, which is made if need be. What ran when its process died has failed;
     /// what waits for answers goes on once they come, if `catalog` still has its tool as it was.
@@ -61,10 +74,23 @@ impl Tasks {
         audience: impl Audience,
         limits: TaskLimits,
     ) -> Result<Self, StoreError> {
+        let running = Running::new(&limits);
+        Self::open_within(folder, catalog, invoke, audience, limits, running)
+    }
+
+    /// The same, of tasks that run within a room which others share.
+    pub fn open_within(
+        folder: &Path,
+        catalog: &Catalog,
+        invoke: Arc<dyn Invoke>,
+        audience: impl Audience,
+        limits: TaskLimits,
+        running: Running,
+    ) -> Result<Self, StoreError> {
         let clock = Clock::system();
         let now = clock.now();
         let store = Store::open(folder, &|name, bytes| keeper::adopt(name, bytes, catalog, now))?;
-        Ok(Self(Keeper::new(store, clock, invoke, Box::new(audience), limits)?))
+        Ok(Self(Keeper::new(store, clock, invoke, Box::new(audience), limits, running.0)?))
     }
 
     /// Deletes what has expired, for as long as this is polled. Without it, that is done when a task is made.

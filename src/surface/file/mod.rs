@@ -6,18 +6,22 @@
 
 mod backend;
 mod described;
+mod http;
 mod prompt;
 mod resource;
 mod skill;
 mod tool;
+mod upstream;
 
 use std::time::Duration;
 
 pub(crate) use self::backend::{BackendEntry, ElementEntry, PathEntry, Want};
+pub(crate) use self::http::{HeaderEntry, HttpEntry};
 pub(crate) use self::prompt::{MessageEntry, PromptEntry, SaidEntry};
 pub(crate) use self::resource::{READ_AT_MOST, ResourceEntry, SourceEntry};
 pub(crate) use self::skill::SkillEntry;
 pub(crate) use self::tool::{KindEntry, ToolEntry};
+pub(crate) use self::upstream::{PinEntry, UpstreamEntry, UpstreamToolEntry};
 use super::fields::Fields;
 use super::lint::{duration, value_kind};
 use super::problem::Findings;
@@ -42,6 +46,7 @@ const FILE_KEYS: &[&str] = &[
     "templates",
     "prompts",
     "skills",
+    "upstreams",
 ];
 
 /// A surface file.
@@ -64,6 +69,7 @@ pub(crate) struct SurfaceFile<'t> {
     pub(crate) templates: Vec<ResourceEntry<'t>>,
     pub(crate) prompts: Vec<PromptEntry<'t>>,
     pub(crate) skills: Vec<SkillEntry<'t>>,
+    pub(crate) upstreams: Vec<UpstreamEntry<'t>>,
 }
 
 impl<'t> SurfaceFile<'t> {
@@ -73,7 +79,8 @@ impl<'t> SurfaceFile<'t> {
         let resources = self.resources.iter().map(|resource| &resource.backend);
         let templates = self.templates.iter().map(|template| &template.backend);
         let prompts = self.prompts.iter().map(|prompt| &prompt.backend);
-        tools.chain(resources).chain(templates).chain(prompts)
+        let upstreams = self.upstreams.iter().map(|upstream| &upstream.backend);
+        tools.chain(resources).chain(templates).chain(prompts).chain(upstreams)
     }
 }
 
@@ -100,6 +107,7 @@ pub(crate) fn read<'t>(root: &'t Node, findings: &mut Findings) -> Option<Surfac
         templates: read_all(&fields, "templates", "a mapping of names to templates", resource::read_template, findings),
         prompts: read_all(&fields, "prompts", "a mapping of names to prompts", prompt::read, findings),
         skills: read_all(&fields, "skills", "a mapping of names to skills", skill::read, findings),
+        upstreams: read_all(&fields, "upstreams", "a mapping of names to upstreams", upstream::read, findings),
     })
 }
 

@@ -2,11 +2,13 @@
 
 use super::backend::{self, BackendEntry};
 use super::described::{self, Described};
+use super::http::{self, HttpEntry};
+use super::upstream::{self, UpstreamToolEntry};
 use crate::protocol::TaskSupport;
 use crate::surface::arguments;
 use crate::surface::fields::Fields;
 use crate::surface::lint::backend::Kind;
-use crate::surface::lint::{self, value_kind};
+use crate::surface::lint::{self, misplaced_key, value_kind};
 use crate::surface::problem::Findings;
 use crate::surface::source::{At, Span};
 use crate::surface::tree::{Entry, Node};
@@ -38,6 +40,10 @@ const COMMAND_KEYS: &[&str] = &["stdin", "talk"];
 pub(crate) enum KindEntry {
     /// The command of the tool's `backend`.
     Command,
+    /// An HTTP request; `None` if it cannot be read.
+    Http(Option<HttpEntry>),
+    /// A tool of an upstream; `None` if it cannot be read.
+    Upstream(Option<UpstreamToolEntry>),
 }
 
 /// A tool.
@@ -79,11 +85,26 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
     let kind = lint::backend::of(entry, findings);
     let keys: &[&[&str]] = match kind {
         Some(Kind::Run) => &[KEYS, backend::RUN_KEYS, COMMAND_KEYS],
+        Some(Kind::Http) => &[KEYS, http::TOOL_KEYS],
+        Some(Kind::Upstream) => &[KEYS, upstream::TOOL_KEYS],
         // Whatever is meant, its keys are not unknown.
         _ => &[KEYS, &lint::backend::KEYS, backend::RUN_KEYS, COMMAND_KEYS],
     };
     let fields = Fields::of(&entry.node, entry.key.span, "a tool", &keys.concat(), findings)?;
     let input = arguments::read(&fields, findings);
+    let mut backend = BackendEntry::of_command(&entry.key, input, &fields, findings);
+    let kind = kind.and_then(|kind| match kind {
+        Kind::Run => Some(KindEntry::Command),
+        Kind::Http => {
+            misplaced_key::roles(&backend.input, findings);
+            Some(KindEntry::Http(fields.get("http").and_then(|entry| http::read(entry, &mut backend, findings))))
+        }
+        Kind::Upstream => {
+            misplaced_key::roles(&backend.input, findings);
+            Some(KindEntry::Upstream(upstream::read_tool(&fields, findings)))
+        }
+        Kind::Target | Kind::Builtin => None,
+    });
     Some(ToolEntry {
         name: &entry.key,
         node: &entry.node,
@@ -96,11 +117,8 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
         divergent: fields.flag("divergent", findings).is_some_and(|flag| flag.value),
         task: task(&fields, findings),
         scopes: fields.texts("scopes", findings),
-        kind: kind.and_then(|kind| match kind {
-            Kind::Run => Some(KindEntry::Command),
-            Kind::Target | Kind::Http | Kind::Upstream | Kind::Builtin => None,
-        }),
-        backend: BackendEntry::of_command(&entry.key, input, &fields, findings),
+        kind,
+        backend,
     })
 }
 

@@ -38,7 +38,7 @@ impl Kind {
     }
 
     fn is_served(self) -> bool {
-        matches!(self, Self::Run)
+        matches!(self, Self::Run | Self::Http | Self::Upstream)
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_tool_has_exactly_one_backend() {
-        for bad in ["http: {url: x}", "title: x", "run: [ls]\n    target: a/b", "http: x\n    upstream: y"] {
+        for bad in ["target: x/y", "title: x", "run: [ls]\n    target: a/b", "http: x\n    upstream: y"] {
             let yaml = format!("surface: s\nversion: 1.0.0\ntools:\n  t:\n    description: x\n    {bad}\n");
             breaks(super::RULE, &yaml);
             assert_eq!(problems(&yaml).list().len(), 1, "{}", problems(&yaml));

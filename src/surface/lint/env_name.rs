@@ -64,7 +64,8 @@ fn literals(entries: &[Entry], variables: &mut Vec<At<Variable>>, findings: &mut
     }
 }
 
-fn is_name(text: &str) -> bool {
+/// Whether a text can be a variable's name.
+pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

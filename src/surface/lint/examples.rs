@@ -14,6 +14,19 @@ pub(super) fn tool(more: &str) -> String {
     format!("surface: s\nversion: 1.0.0\ntools:\n  show:\n    description: Shows.\n{}", lines.collect::<String>())
 }
 
+/// A surface with one tool, `show`, that is this request, of which more is said below it.
+pub(super) fn http(request: &str, more: &str) -> String {
+    let lines: String = more.lines().map(|line| format!("    {line}\n")).collect();
+    let head = "surface: s\nversion: 1.0.0\ntools:\n  show:\n    description: Shows.";
+    format!("{head}\n    http: {{{request}}}\n{lines}")
+}
+
+/// A surface with one tool, `show`, of the upstream `up`, which is this.
+pub(super) fn upstream(upstream: &str) -> String {
+    let tool = "  show:\n    description: Shows.\n    upstream: up/echo\n";
+    format!("surface: s\nversion: 1.0.0\nupstreams:\n  up: {{{upstream}}}\ntools:\n{tool}")
+}
+
 /// A surface of that name with tools of those names.
 pub(super) fn named(surface: &str, tools: &[&str]) -> String {
     let tools = tools.iter().map(|name| format!("  {name}: {{description: Shows., run: [ls]}}\n"));

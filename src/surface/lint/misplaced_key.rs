@@ -1,6 +1,8 @@
 //! A key that is known, where it has no effect: a path that looks confined and is not.
 
 use crate::protocol::json::shortened;
+use crate::surface::arguments::Input;
+use crate::surface::declaration::ArgumentKind;
 use crate::surface::problem::{Findings, Rule};
 use crate::surface::tree::{Entry, Node, Value};
 
@@ -19,6 +21,15 @@ pub(crate) fn beside_no_schema(roles: &Entry, findings: &mut Findings) {
         None => "in `args` write it in the argument: `p: { type: string, as: path }`".to_owned(),
     };
     findings.report(&RULE, roles.key.span, message, remedy);
+}
+
+/// Reports roles that an argument has for a command alone: elsewhere they would confine nothing.
+pub(crate) fn roles(input: &Input<'_>, findings: &mut Findings) {
+    for argument in input.arguments.iter().filter(|argument| argument.kind != ArgumentKind::Value) {
+        let message = format!("`as` of {:?} has no effect here: this tool is no command", argument.name.value);
+        let remedy = "leave it out, and say in the schema what the value may be";
+        findings.report(&RULE, argument.name.span, message, remedy);
+    }
 }
 
 /// Reports keys of the shorthand in the properties of a whole schema, which is sent as written.
@@ -60,7 +71,7 @@ fn properties(schema: &Node) -> &[Entry] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::examples::{breaks, keeps, problems, tool};
+    use super::super::examples::{breaks, http, keeps, problems, tool};
 
     fn remedy(yaml: &str) -> String {
         let problems = problems(yaml);
@@ -78,6 +89,14 @@ mod tests {
         keeps(super::RULE, &tool(&format!("args: {{p: {{type: string, as: path}}}}\n{run}")));
         let schema = "inputSchema: {type: object, properties: {p: {type: string}}}";
         keeps(super::RULE, &tool(&format!("{schema}\nas: {{p: path}}\n{run}")));
+    }
+
+    #[test]
+    fn a_role_beside_no_command_is_refused() {
+        for role in ["path", "data"] {
+            let args = format!("args: {{a: {{type: string, required: true, as: {role}}}}}");
+            breaks(super::RULE, &http("get: \"https://h/{a}\"", &args));
+        }
     }
 
     #[test]

@@ -26,7 +26,14 @@ mod fetched_uri;
 mod folder;
 mod folder_count;
 pub(super) mod glob;
+mod header_secret;
 pub(super) mod hidden_characters;
+pub(super) mod http_body;
+pub(super) mod http_header;
+pub(super) mod http_method;
+mod http_placeholder;
+pub(super) mod http_url;
+mod http_writes;
 pub(super) mod icon;
 mod long_text;
 mod media_type;
@@ -39,14 +46,17 @@ mod old_dialect;
 pub(super) mod one_source;
 mod option_value;
 mod output_schema;
+mod plain_http;
 mod portable_name;
 pub(super) mod priority;
+mod private_address;
 mod program;
 mod program_placeholder;
 mod prompt_file;
 mod reserved_name;
 mod secret_header;
 mod secret_literal;
+pub(super) mod secret_variable;
 pub(crate) mod similar_names;
 mod skill_folder;
 mod source_path;
@@ -57,7 +67,10 @@ mod two_placeholders;
 pub(super) mod unknown_key;
 mod unknown_placeholder;
 pub(super) mod unknown_resource;
+mod unknown_upstream;
 mod unused_argument;
+pub(super) mod upstream_digest;
+pub(super) mod upstream_source;
 pub(super) mod value_kind;
 pub(super) mod variable;
 mod version;
@@ -65,7 +78,7 @@ mod version;
 use super::file::SurfaceFile;
 use super::problem::{Findings, Rule};
 use super::resolve::Resolved;
-use super::{callers, lock, source, tree};
+use super::{callers, frozen, lock, source, tree};
 
 /// The checks over a whole file.
 const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
@@ -76,6 +89,9 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     digest_name::check,
     dynamic_script::check,
     fetched_uri::check,
+    header_secret::check,
+    http_placeholder::check,
+    http_writes::check,
     long_text::check,
     media_type::check,
     missing_description::check,
@@ -83,7 +99,9 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     old_dialect::check,
     option_value::check,
     output_schema::check,
+    plain_http::check,
     portable_name::check,
+    private_address::check,
     program_placeholder::check,
     reserved_name::check,
     secret_header::check,
@@ -94,6 +112,7 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     tool_count::check,
     two_placeholders::check,
     unknown_placeholder::check,
+    unknown_upstream::check,
     unused_argument::check,
     version::check,
 ];
@@ -185,9 +204,29 @@ pub fn rules() -> Vec<Rule> {
         duration::RULE,
         cap::RULE,
         exit_code::RULE,
+        http_method::RULE,
+        http_url::RULE,
+        http_placeholder::RULE,
+        http_header::RULE,
+        http_body::RULE,
+        secret_variable::RULE,
+        header_secret::RULE,
+        plain_http::RULE,
+        private_address::RULE,
+        http_writes::RULE,
+        http_writes::POST,
+        upstream_source::RULE,
+        upstream_digest::RULE,
+        upstream_digest::ANY,
+        unknown_upstream::RULE,
+        unknown_upstream::UNUSED,
         lock::VERSION,
         lock::DIGEST,
         lock::DIFFERS,
+        lock::MISSING,
+        frozen::LABEL,
+        frozen::NAME,
+        frozen::CHANGED,
         callers::NAME,
         callers::HASH,
         callers::SCOPE,

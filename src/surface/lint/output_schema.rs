@@ -1,7 +1,7 @@
 //! A schema for results needs results that are data.
 
 use crate::surface::declaration::Output;
-use crate::surface::file::SurfaceFile;
+use crate::surface::file::{KindEntry, SurfaceFile};
 use crate::surface::problem::{Findings, Rule};
 
 pub(crate) const RULE: Rule =
@@ -9,7 +9,10 @@ pub(crate) const RULE: Rule =
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
     for tool in &file.tools {
-        let Some(schema) = tool.output_schema else { continue };
+        // What an upstream returns is data where it says so.
+        let Some(schema) = tool.output_schema.filter(|_| !matches!(tool.kind, Some(KindEntry::Upstream(_)))) else {
+            continue;
+        };
         let said = tool.backend.output.as_ref().map(|output| output.value);
         // A value of `output` that could not be read was reported.
         let unread = said.is_none() && tool.node.get("output").is_some();

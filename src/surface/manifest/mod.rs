@@ -1,12 +1,26 @@
 //! What the manifests of command-line capabilities state: facts, as read from their files.
 //!
 //! Promises: identity is the manifest's name, never its folder's; argument and action names stand as written;
-//! nothing here was run and no secret was read. Read by `core::capability`, and by the rules that hold a curated
+//! nothing here was run and no secret was read; a manifest that cannot be read hides no other, and reading blocks on
+//! nothing and follows no link out of the project. Read by `core::capability`, and by the rules that hold a curated
 //! surface against its registry.
+
+mod file;
+mod parts;
+mod read;
+mod readiness;
+mod rules;
+mod scan;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 
 use crate::protocol::Json;
+
+pub use readiness::{Readiness, State, ToolStatus, readiness};
+pub use rules::rules;
+pub use scan::{Found, HIDDEN_FILE, Scan, ScanEntry, Stamp, scan};
 
 /// What a capability is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -143,6 +157,14 @@ pub enum ArgType {
 }
 
 impl ArgType {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::String, Self::Integer, Self::Number, Self::Boolean, Self::Array, Self::Object];
+
+    /// The type of that name.
+    pub fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// Its name, as manifests and JSON Schema have it.
     pub fn name(self) -> &'static str {
         match self {
@@ -165,6 +187,26 @@ pub struct ManifestSecret {
     pub description: String,
     /// Whether the capability is ready without it.
     pub optional: bool,
+}
+
+impl ManifestSecret {
+    /// The variable that holds it, in the server's environment and in that of the program.
+    pub fn variable(&self) -> String {
+        variable(&self.name)
+    }
+}
+
+/// The variable of a secret of that name: upper case, with `_` for everything but letters and digits.
+pub(crate) fn variable(name: &str) -> String {
+    let upper = name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' });
+    upper.collect()
+}
+
+impl Manifest {
+    /// The action of that name.
+    pub fn action(&self, name: &str) -> Option<&ManifestAction> {
+        self.actions.iter().find(|action| action.name == name)
+    }
 }
 
 /// How a capability is to be found.

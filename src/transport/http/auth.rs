@@ -55,7 +55,8 @@ pub trait Authorize: Send + Sync {
 pub struct Auth {
     /// Knows whose a token is.
     pub authorize: Arc<dyn Authorize>,
-    /// The endpoint's URI as clients have it; `http://`, the listener's address and the endpoint's path if absent.
+    /// The first endpoint's URI as clients have it; `http://`, the listener's address and the endpoint's path if absent.
+    /// That of another surface is beneath it.
     pub resource: Option<String>,
     /// Where tokens are given out, for the metadata.
     pub authorization_servers: Vec<String>,
@@ -177,7 +178,7 @@ fn presented<'h>(headers: &'h HeaderMap, query: Option<&str>) -> Presented<'h> {
     std::str::from_utf8(token).ok().filter(|_| fits).map_or(Presented::Garbled, Presented::Token)
 }
 
-/// How the callers of one listener are authorized.
+/// How the callers at one place are authorized.
 pub(super) struct Authority {
     authorize: Arc<dyn Authorize>,
     /// Where the metadata is, whole.
@@ -185,14 +186,16 @@ pub(super) struct Authority {
     metadata: String,
     /// The scopes that basic use takes.
     scopes: Vec<String>,
-    /// Where the metadata is, on this listener.
-    paths: Vec<String>,
+    /// Where the metadata is, on this listener: as clients have the resource, and as we do.
+    paths: [String; 2],
 }
 
 impl Authority {
-    pub(super) fn new(auth: &Auth, address: SocketAddr) -> Result<Self, ServeError> {
+    /// For the place whose paths end in `suffix`.
+    pub(super) fn new(auth: &Auth, address: SocketAddr, suffix: &str) -> Result<Self, ServeError> {
         let written = auth.resource.clone().unwrap_or_else(|| format!("http://{address}{ENDPOINT}"));
         let (origin, path) = canonical(&written).ok_or(ServeError::Resource { uri: written })?;
+        let path = format!("{}{suffix}", path.trim_end_matches('/'));
         let resource = format!("{origin}{path}");
         let scopes: Vec<String> = auth.scopes_supported.iter().filter(|scope| is_scope(scope)).cloned().collect();
         let mut metadata = json!({ "resource": resource, "bearer_methods_supported": ["header"] });
@@ -202,19 +205,29 @@ impl Authority {
                 metadata.insert(key.to_owned(), json!(list));
             }
         }
-        let mut paths = vec![WELL_KNOWN.to_owned(), format!("{WELL_KNOWN}{ENDPOINT}"), format!("{WELL_KNOWN}{path}")];
-        paths.dedup();
         Ok(Self {
             authorize: Arc::clone(&auth.authorize),
             metadata_url: format!("{origin}{WELL_KNOWN}{path}"),
             metadata: metadata.to_string(),
             scopes,
-            paths,
+            paths: [format!("{WELL_KNOWN}{path}"), format!("{WELL_KNOWN}{ENDPOINT}{suffix}")],
         })
     }
 
-    pub(super) fn paths(&self) -> Vec<String> {
-        self.paths.clone()
+    /// The paths of all documents on a listener, each with the index of its place. Where two would have one path, it is
+    /// that of the resource which clients have under it.
+    pub(super) fn paths<'a>(all: impl Iterator<Item = &'a Self> + Clone) -> Vec<(String, usize)> {
+        let of =
+            |which: usize| all.clone().enumerate().filter_map(move |(at, a)| Some((a.paths.get(which)?.clone(), at)));
+        // Clients that find nothing else look at the root (2025-11-25 basic/authorization, Protected Resource Metadata Discovery).
+        let root = all.clone().take(1).map(|_| (WELL_KNOWN.to_owned(), 0));
+        let mut paths: Vec<(String, usize)> = Vec::new();
+        for (path, at) in of(0).chain(of(1)).chain(root) {
+            if paths.iter().all(|(known, _)| *known != path) {
+                paths.push((path, at));
+            }
+        }
+        paths
     }
 
     /// Finds out who asks, by the head alone; or the answer that says why that is not known.

@@ -12,17 +12,28 @@ use hyper::{Method, StatusCode, Version};
 
 use super::media::{self, Accepted};
 
-/// The path of the one MCP endpoint.
+/// The path of the first surface's endpoint; that of another is beneath it.
 pub const ENDPOINT: &str = "/mcp";
-/// The path of the one stream of HTTP+SSE, where that is served.
+/// The path of the first surface's stream of HTTP+SSE, where that is served; that of another is beneath it.
 pub const SSE: &str = "/sse";
-/// The path of messages from clients of HTTP+SSE.
-pub const SSE_MESSAGES: &str = "/sse/message";
+/// What follows the path of a stream of HTTP+SSE where its clients send their messages.
+pub const SSE_MESSAGES: &str = "/message";
 /// The path that says whether the server lives.
 pub const HEALTH: &str = "/healthz";
 
 /// The verbs of the document that says how to be authorized.
 pub const METADATA_VERBS: &str = "GET, HEAD, OPTIONS";
+
+/// Where a surface is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// What follows `/mcp` and `/sse` in its paths: nothing, or `/` and its name.
+    pub suffix: String,
+    /// Verbs of its endpoint, for `Allow`.
+    pub verbs: &'static str,
+    /// Whether it is served over HTTP+SSE too.
+    pub sse: bool,
+}
 
 /// Whom a listener answers.
 #[derive(Debug, Clone)]
@@ -31,17 +42,15 @@ pub struct Allowed {
     hosts: Vec<String>,
     /// Values of `Origin` beyond the server's own, lower case, exact.
     origins: Vec<String>,
-    /// Verbs of the endpoint, for `Allow`.
-    verbs: &'static str,
-    /// Whether HTTP+SSE is served.
-    sse: bool,
-    /// Paths of the document that says how to be authorized.
-    metadata: Vec<String>,
+    /// Where the surfaces are found.
+    places: Vec<Place>,
+    /// Paths of the documents that say how to be authorized, with the place of each.
+    metadata: Vec<(String, usize)>,
 }
 
 impl Allowed {
     /// What a loopback listener at `address` answers, and what the operator named beyond it.
-    pub fn on_loopback(address: SocketAddr, hosts: &[String], origins: &[String], verbs: &'static str) -> Self {
+    pub fn on_loopback(address: SocketAddr, hosts: &[String], origins: &[String], places: Vec<Place>) -> Self {
         let mut own = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "[::1]".to_owned()];
         match address.ip() {
             IpAddr::V4(ip) if !ip.is_unspecified() => own.push(ip.to_string()),
@@ -56,24 +65,35 @@ impl Allowed {
         }
         allowed.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
         let origins = origins.iter().map(|o| o.to_ascii_lowercase()).collect();
-        Self { hosts: allowed, origins, verbs, sse: false, metadata: Vec::new() }
+        Self { hosts: allowed, origins, places, metadata: Vec::new() }
     }
 
-    /// The same, with the two paths of HTTP+SSE if `sse` is set.
+    /// The same, with these paths of the documents that say how to be authorized, each with the index of its place.
     #[must_use]
-    pub fn with_sse(self, sse: bool) -> Self {
-        Self { sse, ..self }
-    }
-
-    /// The same, with these paths of the document that says how to be authorized.
-    #[must_use]
-    pub fn with_metadata(self, metadata: Vec<String>) -> Self {
+    pub fn with_metadata(self, metadata: Vec<(String, usize)>) -> Self {
         Self { metadata, ..self }
     }
 
-    /// The verbs of the endpoint.
-    pub fn verbs(&self) -> &'static str {
-        self.verbs
+    /// The place whose paths end in this.
+    fn place(&self, suffix: &str) -> Option<(usize, &Place)> {
+        self.places.iter().enumerate().find(|(_, place)| place.suffix == suffix)
+    }
+
+    fn place_over_sse(&self, suffix: &str) -> Option<usize> {
+        self.place(suffix).filter(|(_, place)| place.sse).map(|(at, _)| at)
+    }
+
+    /// What a path leads to.
+    fn ways(&self, path: &str) -> Ways {
+        let mut ways = Ways::default();
+        if let Some((at, place)) = path.strip_prefix(ENDPOINT).and_then(|suffix| self.place(suffix)) {
+            ways.endpoint = Some((at, place.verbs));
+        }
+        if let Some(suffix) = path.strip_prefix(SSE) {
+            ways.stream = self.place_over_sse(suffix);
+            ways.messages = suffix.strip_suffix(SSE_MESSAGES).and_then(|suffix| self.place_over_sse(suffix));
+        }
+        ways
     }
 
     /// Whether this is one of the origins that the operator named, to which cross-origin headers are sent.
@@ -88,15 +108,48 @@ impl Allowed {
     }
 }
 
-/// A request that may be served.
+/// What one path leads to, each by the index of its place. A surface that is named `message` has its stream where the
+/// first one has its messages; their verbs differ.
+#[derive(Default)]
+struct Ways {
+    endpoint: Option<(usize, &'static str)>,
+    stream: Option<usize>,
+    messages: Option<usize>,
+}
+
+impl Ways {
+    /// The verbs that are served; `None` where there is nothing.
+    fn verbs(&self) -> Option<&'static str> {
+        match (self.endpoint, self.stream, self.messages) {
+            (Some((_, verbs)), ..) => Some(verbs),
+            (None, Some(_), Some(_)) => Some("GET, POST"),
+            (None, Some(_), None) => Some("GET"),
+            (None, None, Some(_)) => Some("POST"),
+            (None, None, None) => None,
+        }
+    }
+
+    /// Where a verb that is served leads.
+    fn by(&self, verb: &Method) -> Option<(Entrance, usize)> {
+        match (self.endpoint, verb) {
+            (Some((at, _)), &Method::POST) => Some((Entrance::Post, at)),
+            (Some((at, _)), &Method::DELETE) => Some((Entrance::Delete, at)),
+            (Some((at, _)), _) => Some((Entrance::Get, at)),
+            (None, &Method::POST) => self.messages.map(|at| (Entrance::SseMessage, at)),
+            (None, _) => self.stream.map(|at| (Entrance::SseStream, at)),
+        }
+    }
+}
+
+/// A request that may be served; what belongs to a place has its index.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Passed {
     /// What only those may ask who are authorized, where anybody must be.
-    Entrance(Entrance),
+    Entrance(Entrance, usize),
     /// A browser asks whether a named origin may send; these verbs it may.
     Preflight(&'static str),
     /// How to be authorized, which anybody may ask.
-    Metadata,
+    Metadata(usize),
     /// A browser asks whether any origin may ask that.
     MetadataPreflight,
     /// Whether the server lives.
@@ -136,42 +189,35 @@ fn refuse<T>(status: StatusCode, problem: &'static str) -> Result<T, Refusal> {
 /// Judges a request by its head, as far as that says where it leads.
 pub fn judge(parts: &Parts, allowed: &Allowed) -> Result<Passed, Refusal> {
     check_host(parts, allowed)?;
-    if allowed.metadata.iter().any(|path| path == parts.uri.path()) {
+    if let Some((_, at)) = allowed.metadata.iter().find(|(path, _)| path == parts.uri.path()) {
         // The same for everyone, so a page of any origin may read it (RFC 9728 3.1).
         return match parts.method {
-            Method::GET | Method::HEAD => Ok(Passed::Metadata),
+            Method::GET | Method::HEAD => Ok(Passed::Metadata(*at)),
             Method::OPTIONS => Ok(Passed::MetadataPreflight),
             _ => Err(wrong_verb(METADATA_VERBS)),
         };
     }
     let named = check_origin(&parts.headers, allowed)?;
     check_site(&parts.headers)?;
-    let verbs = match parts.uri.path() {
-        HEALTH => {
-            return match parts.method {
-                Method::GET | Method::HEAD => Ok(Passed::Health),
-                _ => Err(wrong_verb("GET, HEAD")),
-            };
-        }
-        ENDPOINT => allowed.verbs,
-        SSE if allowed.sse => "GET",
-        SSE_MESSAGES if allowed.sse => "POST",
-        _ => return refuse(StatusCode::NOT_FOUND, "there is nothing at this path: the endpoint is /mcp"),
+    if parts.uri.path() == HEALTH {
+        return match parts.method {
+            Method::GET | Method::HEAD => Ok(Passed::Health),
+            _ => Err(wrong_verb("GET, HEAD")),
+        };
+    }
+    let ways = allowed.ways(parts.uri.path());
+    let Some(verbs) = ways.verbs() else {
+        return refuse(StatusCode::NOT_FOUND, "there is nothing at this path: the endpoint is /mcp");
     };
     if parts.headers.contains_key(header::UPGRADE) {
         return refuse(StatusCode::BAD_REQUEST, "the protocol is not upgraded here");
     }
+    if parts.method == Method::OPTIONS && named {
+        return Ok(Passed::Preflight(verbs));
+    }
     let is_served = verbs.split(", ").any(|verb| verb == parts.method.as_str());
-    let entrance = match (parts.uri.path(), &parts.method) {
-        (_, &Method::OPTIONS) if named => return Ok(Passed::Preflight(verbs)),
-        _ if !is_served => return Err(wrong_verb(verbs)),
-        (SSE, _) => Entrance::SseStream,
-        (SSE_MESSAGES, _) => Entrance::SseMessage,
-        (_, &Method::POST) => Entrance::Post,
-        (_, &Method::DELETE) => Entrance::Delete,
-        _ => Entrance::Get,
-    };
-    Ok(Passed::Entrance(entrance))
+    let way = ways.by(&parts.method).filter(|_| is_served);
+    way.map(|(entrance, at)| Passed::Entrance(entrance, at)).ok_or_else(|| wrong_verb(verbs))
 }
 
 /// The refusal of a verb that the endpoint does not serve.

@@ -1,4 +1,4 @@
-//! Streamable HTTP for both eras on one endpoint.
+//! Streamable HTTP for both eras, each surface on an endpoint of its own.
 //!
 //! Promises: the guard judges every request before its body is read; nothing is keyed on a TCP
 //! connection; a stop ends streams, lets answers in flight go out for the drain time, and returns.
@@ -15,6 +15,7 @@ mod replay;
 mod response;
 mod session;
 mod single;
+mod site;
 mod socket;
 mod sse;
 mod status;
@@ -37,15 +38,14 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
 use self::auth::{Asker, Auth, Authority};
-use self::body::{Answering, Budget, Events, Payload};
-use self::guard::{Allowed, Entrance, Passed, Refusal};
-use self::post::{Bodiless, Sid};
+use self::body::{Answering, Budget, Payload};
+use self::guard::{Allowed, Entrance, Passed, Place, Refusal};
 use self::replay::Room;
-use self::session::{Places, Sessions};
+use self::session::Places;
+use self::site::Site;
 use self::socket::{Serving, Socket, Turn};
-use self::sse::Lanes;
 use super::{Engine, ServeError};
-use crate::protocol::{CacheScope, Offer};
+use crate::protocol::{CacheScope, Limits, Offer};
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -98,39 +98,27 @@ enum Stage {
     Ending,
 }
 
-struct Server {
-    engine: Engine,
-    options: Options,
-    allowed: Allowed,
-    /// Who authorizes callers, if anybody does.
-    authority: Option<Arc<Authority>>,
-    sessions: Sessions,
-    /// The streams of HTTP+SSE.
-    lanes: Arc<Lanes>,
-    /// Sessions of every transport on this listener.
-    places: Places,
-    /// Room for what can be replayed to clients that lost their connection.
-    replay: Room,
-    budget: Budget,
-    /// Whether calls are cancelled whatever their era: those of clients that are gone, and of those that go.
-    ending: watch::Sender<bool>,
+/// A surface that is to be served.
+#[derive(Clone)]
+pub struct Mount {
+    /// What follows `/mcp/` in its path: 1 to 129 of A-Z a-z 0-9 _ . - @, but neither `.` nor `..`. The first surface is at
+    /// `/mcp` too and needs none.
+    pub name: Option<String>,
+    /// What it is served from. It has a hub of its own; its calls in flight count among those of another with
+    /// [`Engine::beside`].
+    pub engine: Engine,
 }
 
-impl Server {
-    fn verbs(offer: Offer, legacy: LegacyMode) -> &'static str {
-        match (offer, legacy) {
-            (Offer::Both, LegacyMode::Sessions) => "GET, POST, DELETE",
-            (Offer::Both, LegacyMode::Stateless) | (Offer::ModernOnly, _) => "POST",
-        }
-    }
+/// A way to a surface, on the listener.
+struct Address {
+    site: Arc<Site>,
+    /// What follows `/mcp` and `/sse`.
+    suffix: String,
+    /// Who authorizes callers, if anybody does.
+    authority: Option<Arc<Authority>>,
+}
 
-    /// Cancels what legacy clients asked for, with a session and without.
-    fn end_calls(&self) {
-        self.ending.send_replace(true);
-        self.sessions.end_all();
-        self.lanes.end_all();
-    }
-
+impl Address {
     /// Finds out who asks.
     async fn asker(&self, parts: &Parts) -> Result<Asker, Box<Response<Payload>>> {
         match &self.authority {
@@ -138,44 +126,101 @@ impl Server {
             None => Ok(Asker::anyone()),
         }
     }
+}
 
-    fn offer(&self) -> Offer {
-        self.engine.dispatcher.catalog().offer()
+/// A listener and all that is served on it.
+struct Server {
+    limits: Limits,
+    allowed: Allowed,
+    /// In the order of the guard's places.
+    addresses: Vec<Address>,
+    /// Each surface once.
+    sites: Vec<Arc<Site>>,
+    budget: Budget,
+}
+
+impl Server {
+    /// Lays out where everything is.
+    fn new(first: Mount, others: Vec<Mount>, address: SocketAddr, options: &Options) -> Result<Self, ServeError> {
+        let limits = first.engine.limits().clone();
+        let (places, replay) = (Places::new(limits.sessions), Room::new(limits.replay));
+        let mut addresses = Vec::new();
+        let mut sites = Vec::new();
+        for (index, Mount { name, engine }) in std::iter::once(first).chain(others).enumerate() {
+            if options.auth.is_some() && engine.dispatcher.catalog().cache_scope() == CacheScope::Public {
+                return Err(ServeError::SharedCache);
+            }
+            let mut suffixes: Vec<String> = (index == 0).then(String::new).into_iter().collect();
+            match name {
+                Some(name) if is_path_safe(&name) => suffixes.push(format!("/{name}")),
+                None if index == 0 => {}
+                name => return Err(ServeError::Path { name: name.unwrap_or_default() }),
+            }
+            let site = Arc::new(Site::new(engine, options.legacy, places.clone(), replay.clone()));
+            for suffix in suffixes {
+                if addresses.iter().any(|known: &Address| known.suffix == suffix) {
+                    return Err(ServeError::Path { name: suffix.trim_start_matches('/').to_owned() });
+                }
+                let auth = options.auth.as_ref();
+                let authority = auth.map(|auth| Authority::new(auth, address, &suffix)).transpose()?.map(Arc::new);
+                addresses.push(Address { site: Arc::clone(&site), suffix, authority });
+            }
+            sites.push(site);
+        }
+        let place = |address: &Address| Place {
+            suffix: address.suffix.clone(),
+            verbs: address.site.verbs,
+            sse: options.sse && address.site.offer() == Offer::Both,
+        };
+        let places = addresses.iter().map(place).collect();
+        let metadata = Authority::paths(addresses.iter().filter_map(|address| address.authority.as_deref()));
+        let allowed = Allowed::on_loopback(address, &options.allow_hosts, &options.allow_origins, places);
+        let budget = Budget::new(limits.bodies);
+        Ok(Self { limits, allowed: allowed.with_metadata(metadata), addresses, sites, budget })
+    }
+
+    /// Cancels what legacy clients asked for, with a session and without.
+    fn end_calls(&self) {
+        self.sites.iter().for_each(|site| site.end_calls());
+    }
+
+    /// Ends when no call is running.
+    async fn idle(&self) {
+        for site in &self.sites {
+            site.engine.idle().await;
+        }
     }
 }
 
-/// Serves until `stop` ends, then lets what is in flight end for the engine's drain time.
+/// Whether a name stands in a path as it is, and whoever follows the path gets there.
+pub fn is_path_safe(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"_.-@".contains(&b);
+    (1..=129).contains(&name.len()) && name.bytes().all(plain) && name != "." && name != ".."
+}
+
+/// Serves one surface until `stop` ends, then lets what is in flight end for the engine's drain time.
 pub async fn serve(
     engine: Engine,
     listener: TcpListener,
     options: Options,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
+    serve_all(Mount { name: None, engine }, Vec::new(), listener, options, stop).await
+}
+
+/// Serves several surfaces as [`serve`] does one: the first at `/mcp`, each at `/mcp/` and its name. No two know anything
+/// of each other's sessions; room for sessions, bodies and sockets is shared, by the first one's limits.
+pub async fn serve_all(
+    first: Mount,
+    others: Vec<Mount>,
+    listener: TcpListener,
+    options: Options,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
     let unset = SocketAddr::from(([0, 0, 0, 0], 0));
     let address = listener.local_addr().map_err(|source| ServeError::Listen { address: unset, source })?;
-    let limits = engine.limits().clone();
-    let catalog = engine.dispatcher.catalog();
-    let offer = catalog.offer();
-    let verbs = Server::verbs(offer, options.legacy);
-    let authority = options.auth.as_ref().map(|auth| Authority::new(auth, address)).transpose()?.map(Arc::new);
-    if authority.is_some() && catalog.cache_scope() == CacheScope::Public {
-        return Err(ServeError::SharedCache);
-    }
-    drop(catalog);
-    let server = Arc::new(Server {
-        allowed: Allowed::on_loopback(address, &options.allow_hosts, &options.allow_origins, verbs)
-            .with_sse(options.sse && offer == Offer::Both)
-            .with_metadata(authority.as_ref().map(|authority| authority.paths()).unwrap_or_default()),
-        authority,
-        sessions: Sessions::new(limits.session_idle),
-        lanes: Arc::default(),
-        places: Places::new(limits.sessions),
-        replay: Room::new(limits.replay),
-        budget: Budget::new(limits.bodies),
-        ending: watch::Sender::new(false),
-        engine,
-        options,
-    });
+    let server = Arc::new(Server::new(first, others, address, &options)?);
+    let limits = server.limits.clone();
     let sockets = Arc::new(Semaphore::new(limits.sockets));
     let (stage, stages) = watch::channel(Stage::Serving);
     let mut sweep = tokio::time::interval(SWEEP_EVERY.min(limits.session_idle / 4).max(Duration::from_millis(10)));
@@ -189,7 +234,7 @@ pub async fn serve(
         tokio::select! {
             biased;
             () = &mut stop => break,
-            _ = sweep.tick() => server.sessions.sweep(),
+            _ = sweep.tick() => server.sites.iter().for_each(|site| site.sessions.sweep()),
             (place, accepted) = next => match accepted {
                 Ok((stream, _)) => {
                     failing = false;
@@ -210,25 +255,22 @@ pub async fn serve(
     }
     drop(listener);
     drop(stages);
-    server.engine.hub.draining();
-    server.sessions.end_streams();
-    server.lanes.end_idle();
+    server.sites.iter().for_each(|site| site.drain());
     let _ = stage.send(Stage::Draining);
     if tokio::time::timeout(limits.drain, stage.closed()).await.is_err() {
         server.end_calls();
         let _ = stage.send(Stage::Ending);
     }
     server.end_calls();
-    let _ = tokio::time::timeout(limits.stop, async { tokio::join!(stage.closed(), server.engine.idle()) }).await;
+    let _ = tokio::time::timeout(limits.stop, async { tokio::join!(stage.closed(), server.idle()) }).await;
     Ok(())
 }
 
 /// Carries one TCP connection until it ends, or until the stop has let its last answer out.
 async fn carry(server: Arc<Server>, stream: TcpStream, mut stages: watch::Receiver<Stage>) {
     let _ = stream.set_nodelay(true);
-    let limits = server.engine.limits().clone();
     let turn = Arc::new(Turn::new(stream));
-    let socket = Socket::new(Arc::clone(&turn), &limits);
+    let socket = Socket::new(Arc::clone(&turn), &server.limits);
     let service = service_fn(move |request| {
         let server = Arc::clone(&server);
         let serving = turn.begin();
@@ -269,13 +311,18 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serv
         Ok(Passed::Health) => response::json(StatusCode::OK, "\"ok\"".into()),
         Ok(Passed::Preflight(verbs)) => preflight(verbs, &parts),
         Ok(Passed::MetadataPreflight) => auth::metadata_preflight(),
-        Ok(Passed::Metadata) => match &server.authority {
+        Ok(Passed::Metadata(at)) => match server.addresses.get(at).and_then(|address| address.authority.as_deref()) {
             Some(authority) => authority.metadata(),
             None => response::empty(StatusCode::NOT_FOUND),
         },
-        Ok(Passed::Entrance(entrance)) => match server.asker(&parts).await {
-            Err(refused) => unread(*refused),
-            Ok(asker) => enter(server, entrance, &parts, body, asker, serving).await.unwrap_or_else(unread),
+        Ok(Passed::Entrance(entrance, at)) => match server.addresses.get(at) {
+            Some(address) => match address.asker(&parts).await {
+                Err(refused) => unread(*refused),
+                Ok(asker) => {
+                    enter(server, address, entrance, &parts, body, asker, serving).await.unwrap_or_else(unread)
+                }
+            },
+            None => unread(response::empty(StatusCode::NOT_FOUND)),
         },
     };
     if serving.is_last() {
@@ -297,29 +344,30 @@ async fn answer(server: &Arc<Server>, request: Request<Incoming>, serving: &Serv
 
 /// Serves somebody who is authorized; or gives the refusal of what was not read.
 async fn enter(
-    server: &Arc<Server>,
+    server: &Server,
+    Address { site, suffix, .. }: &Address,
     entrance: Entrance,
     parts: &Parts,
     body: Incoming,
     asker: Asker,
     serving: &Serving,
 ) -> Result<Response<Payload>, Response<Payload>> {
-    let limits = &server.engine.limits;
+    let limits = site.engine.limits();
     let refused = |refusal: Refusal| response::refused(&refusal);
     Ok(match entrance {
-        Entrance::Get => get(server, parts, &asker, serving),
-        Entrance::Delete => delete(server, parts, &asker),
-        Entrance::SseStream => sse::open(server, parts, &asker, serving),
+        Entrance::Get => site.get(parts, &asker, serving),
+        Entrance::Delete => site.delete(parts, &asker),
+        Entrance::SseStream => sse::open(site, suffix, parts, &asker, serving),
         Entrance::SseMessage => {
             guard::judge_sse_message(&parts.headers, limits.message).map_err(refused)?;
-            let lane = sse::find(server, parts, &asker).map_err(|refused| *refused)?;
+            let lane = sse::find(site, parts, &asker).map_err(|refused| *refused)?;
             let body = body::read(body, limits, &server.budget).await.map_err(refused)?;
-            sse::deliver(server, &lane, &asker, &body)
+            sse::deliver(site, &lane, &asker, &body)
         }
         Entrance::Post => {
             let accepted = guard::judge_post(&parts.headers, limits.message).map_err(refused)?;
             let body = body::read(body, limits, &server.budget).await.map_err(refused)?;
-            post::serve(server, parts, accepted, body, asker, serving.peer()).await
+            post::serve(site, parts, accepted, body, asker, serving.peer()).await
         }
     })
 }
@@ -344,68 +392,4 @@ fn preflight(verbs: &'static str, parts: &Parts) -> Response<Payload> {
     }
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
     response
-}
-
-/// What GET and DELETE have in common: a live legacy session, or the answer that says why not.
-fn live(
-    server: &Server,
-    parts: &Parts,
-    asker: &Asker,
-    without: StatusCode,
-) -> Result<(session::SessionId, Arc<session::LegacySession>), Box<Response<Payload>>> {
-    match post::era_without_body(&parts.headers, server.offer()) {
-        Bodiless::Modern => return Err(Box::new(response::refused(&guard::wrong_verb("POST")))),
-        Bodiless::Refused(response) => return Err(response),
-        Bodiless::Legacy => {}
-    }
-    let refuse = |status, problem| {
-        let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then(|| server.allowed.verbs());
-        Err(Box::new(response::refused(&Refusal { status, problem, allow })))
-    };
-    match Sid::read(&parts.headers) {
-        Sid::Absent => refuse(without, "this needs the Mcp-Session-Id of a live session"),
-        Sid::Malformed => refuse(StatusCode::BAD_REQUEST, post::MALFORMED_SID),
-        Sid::Given(id) => match server.sessions.get(&asker.principal, &id) {
-            Some(session) => Ok((id, session)),
-            None => refuse(StatusCode::NOT_FOUND, post::UNKNOWN_SESSION),
-        },
-    }
-}
-
-fn get(server: &Server, parts: &Parts, asker: &Asker, serving: &Serving) -> Response<Payload> {
-    let (_, session) = match live(server, parts, asker, StatusCode::METHOD_NOT_ALLOWED) {
-        Ok(live) => live,
-        Err(refused) => return *refused,
-    };
-    let accepted = media::accepted(parts.headers.get_all(header::ACCEPT).iter().map(HeaderValue::as_bytes));
-    let refuse = |status, problem| response::refused(&Refusal { status, problem, allow: None });
-    if !accepted.events {
-        return refuse(StatusCode::NOT_ACCEPTABLE, "Accept must allow text/event-stream");
-    }
-    let mut resumed = parts.headers.get_all("last-event-id").iter();
-    let reader = match (resumed.next(), resumed.next()) {
-        (None, _) => match session.streams().listen() {
-            Some(reader) => reader,
-            None => return refuse(StatusCode::CONFLICT, "this session's stream is open already"),
-        },
-        (Some(id), None) => match id.to_str().ok().and_then(|id| session.streams().resume(id)) {
-            Some(reader) => reader,
-            None => return refuse(StatusCode::BAD_REQUEST, UNKNOWN_EVENT),
-        },
-        (Some(_), Some(_)) => return refuse(StatusCode::BAD_REQUEST, "Last-Event-ID must stand once"),
-    };
-    response::events(Events::payload(None, Box::new(reader), serving.peer(), server.engine.limits.keep_alive))
-}
-
-const UNKNOWN_EVENT: &str =
-    "no stream of this session can be resumed after this event: open another by GET without Last-Event-ID";
-
-fn delete(server: &Server, parts: &Parts, asker: &Asker) -> Response<Payload> {
-    match live(server, parts, asker, StatusCode::BAD_REQUEST) {
-        Err(refused) => *refused,
-        Ok((id, _)) => {
-            server.sessions.remove(&asker.principal, &id);
-            response::empty(StatusCode::NO_CONTENT)
-        }
-    }
 }

@@ -20,7 +20,7 @@ use super::session::{LegacySession, SessionId};
 use super::single::{CancelAtTheEnd, CancelOnDrop, Single};
 use super::socket::Peer;
 use super::streams::{Streams, Waits};
-use super::{LegacyMode, SESSION_HEADER, Server, response, status};
+use super::{LegacyMode, SESSION_HEADER, Site, response, status};
 use crate::protocol;
 use crate::protocol::admit::{self, Claim};
 use crate::protocol::framing;
@@ -107,7 +107,7 @@ fn invalid(code: StatusCode, id: Option<RequestId>, problem: &str) -> Response<P
 }
 
 struct Post<'s> {
-    server: &'s Server,
+    site: &'s Site,
     accepted: Accepted,
     mirror: Mirror,
     header: Header,
@@ -119,7 +119,7 @@ struct Post<'s> {
 
 /// Serves one POST.
 pub(super) async fn serve(
-    server: &Server,
+    site: &Site,
     parts: &Parts,
     accepted: Accepted,
     body: Bytes,
@@ -128,8 +128,8 @@ pub(super) async fn serve(
 ) -> Response<Payload> {
     let mirror = mirror_of(&parts.headers);
     let header = Header::read(&mirror);
-    let catalog = server.engine.dispatcher.catalog();
-    let decoded = Decoded::read(&body, &server.engine.limits.json);
+    let catalog = site.engine.dispatcher.catalog();
+    let decoded = Decoded::read(&body, &site.engine.limits.json);
     // Only what the message keeps of it stays in memory.
     drop(body);
     if let Some(refused) = asker.refusal(&catalog, &decoded) {
@@ -138,7 +138,7 @@ pub(super) async fn serve(
     let (sid, offer) = (Sid::read(&parts.headers), catalog.offer());
     // What is served is looked up again: a call that waits must not keep an old catalog.
     drop(catalog);
-    let post = Post { server, accepted, header, mirror, sid, asker, offer, peer };
+    let post = Post { site, accepted, header, mirror, sid, asker, offer, peer };
     match decoded {
         Decoded::One(Err(malformed)) => post.malformed(malformed),
         Decoded::One(Ok(Message::Request(request))) => post.request(request).await,
@@ -151,7 +151,7 @@ pub(super) async fn serve(
 impl Post<'_> {
     /// The asker's session of that name: another's is none.
     fn session(&self, sid: &SessionId) -> Option<Arc<LegacySession>> {
-        self.server.sessions.get(&self.asker.principal, sid)
+        self.site.sessions.get(&self.asker.principal, sid)
     }
 
     async fn request(self, request: Request) -> Response<Payload> {
@@ -189,7 +189,7 @@ impl Post<'_> {
                 invalid(StatusCode::BAD_REQUEST, id, problem)
             }
             (Some(session), _) => self.in_session(&session, decoded).await,
-            (None, _) => match self.server.options.legacy {
+            (None, _) => match self.site.legacy {
                 LegacyMode::Sessions => invalid(StatusCode::BAD_REQUEST, id, NO_SESSION),
                 LegacyMode::Stateless => self.assumed(decoded).await,
             },
@@ -206,7 +206,7 @@ impl Post<'_> {
             let problem = "subscriptions/listen is answered by a stream: Accept must allow text/event-stream";
             return invalid(StatusCode::NOT_ACCEPTABLE, Some(id.clone()), problem);
         }
-        let engine = self.server.engine.clone();
+        let engine = self.site.engine.clone();
         let outbox = Outbox::new();
         let connection = engine.open(self.asker.principal.clone());
         let driver = Driver::new(engine, connection, Single(Arc::clone(&outbox)));
@@ -220,7 +220,7 @@ impl Post<'_> {
             Header::Legacy(revision) => revision,
             _ => Revision::ASSUMED_OVER_HTTP,
         };
-        let engine = self.server.engine.clone();
+        let engine = self.site.engine.clone();
         let connection = engine.open(self.asker.principal.clone()).with_session(Session::assumed(revision)).one_way();
         self.once(connection, decoded).await
     }
@@ -228,32 +228,32 @@ impl Post<'_> {
     /// A legacy connection of one POST. What it asked for goes on when the client goes away.
     async fn once(self, connection: Connection, decoded: Decoded) -> Response<Payload> {
         let outbox = Outbox::new();
-        let driver = Driver::new(self.server.engine.clone(), connection, Single(Arc::clone(&outbox)));
+        let driver = Driver::new(self.site.engine.clone(), connection, Single(Arc::clone(&outbox)));
         driver.deliver(decoded, None, ());
-        let ending = self.server.ending.subscribe();
+        let ending = self.site.ending.subscribe();
         self.respond(&outbox, Era::Legacy, Box::new(CancelAtTheEnd { driver, ending })).await
     }
 
     async fn initialize(self, id: Option<RequestId>, decoded: Decoded) -> Response<Payload> {
-        let engine = self.server.engine.clone();
+        let engine = self.site.engine.clone();
         let connection = engine.open(self.asker.principal.clone());
-        if self.server.options.legacy != LegacyMode::Sessions {
+        if self.site.legacy != LegacyMode::Sessions {
             return self.once(connection.one_way(), decoded).await;
         }
-        let Some(place) = self.server.places.take() else {
+        let Some(place) = self.site.places.take() else {
             return response::busy(id, "there is no room for another session: try again later");
         };
         let (Ok(sid), Ok(tag)) = (SessionId::random(), getrandom::u64()) else {
             tracing::error!("the system gives no randomness for a session id");
             return response::busy(id, "no session can be opened now: try again later");
         };
-        let streams = Streams::new(tag, self.server.replay.clone());
+        let streams = Streams::new(tag, self.site.replay.clone());
         let session = Arc::new(LegacySession::new(Driver::new(engine, connection, streams)));
         let arrival = session.driver.deliver(decoded, None, Some(self.waits()));
         let Some(revision) = session.driver.session_revision() else { return self.respond_in(&session, arrival).await };
         session.streams().agree(revision.rules().polling);
         let name = HeaderValue::from_str(sid.as_str());
-        self.server.sessions.insert(self.asker.principal.clone(), sid, Arc::clone(&session), place);
+        self.site.sessions.insert(self.asker.principal.clone(), sid, Arc::clone(&session), place);
         let mut answer = self.respond_in(&session, arrival).await;
         if let Ok(name) = name {
             answer.headers_mut().insert(SESSION_HEADER, name);
@@ -286,7 +286,7 @@ impl Post<'_> {
             First::Answer(answer) => Some(answer),
             First::Stream => None,
         };
-        let every = self.server.engine.limits.keep_alive;
+        let every = self.site.engine.limits.keep_alive;
         response::events(Events::payload(None, Box::new(reader.into_stream(answer)), self.peer, every))
     }
 
@@ -309,7 +309,7 @@ impl Post<'_> {
         if self.offer == Offer::ModernOnly {
             return told(None, admit::unclaimed(self.offer), Era::Legacy);
         }
-        match (&self.sid, self.server.options.legacy) {
+        match (&self.sid, self.site.legacy) {
             (Sid::Malformed, _) => invalid(StatusCode::BAD_REQUEST, None, MALFORMED_SID),
             (Sid::Given(sid), _) => match self.session(sid) {
                 None => invalid(StatusCode::NOT_FOUND, None, UNKNOWN_SESSION),
@@ -364,7 +364,7 @@ impl Post<'_> {
         let dates = Revision::with_batches();
         let problem = format!("an array of messages is taken only in revision {dates}: send one message");
         let decoded = Decoded::Batch(elements);
-        match (&self.sid, self.server.options.legacy) {
+        match (&self.sid, self.site.legacy) {
             _ if self.offer == Offer::ModernOnly => refuse("send one message, not an array"),
             _ if matches!(self.header, Header::Modern) => refuse(&problem),
             (Sid::Malformed, _) => refuse(MALFORMED_SID),
@@ -392,7 +392,7 @@ impl Post<'_> {
                 Next::Answer(answer) => return answered(&answer, self.accepted, era),
                 Next::Silence => return response::empty(StatusCode::ACCEPTED),
                 Next::Message(message) if self.accepted.events => {
-                    let every = self.server.engine.limits.keep_alive;
+                    let every = self.site.engine.limits.keep_alive;
                     let rest = Box::new(Rest::new(Arc::clone(outbox), held));
                     return response::events(Events::payload(Some(framing::event(&message)), rest, self.peer, every));
                 }

@@ -84,7 +84,7 @@ struct Held {
     _place: Place,
 }
 
-/// All legacy sessions of a listener.
+/// All legacy sessions of a surface.
 pub(super) struct Sessions {
     table: Mutex<HashMap<(Principal, SessionId), Held>>,
     idle: Duration,

@@ -15,12 +15,12 @@ use hyper::{Response, StatusCode};
 use super::super::driver::{Answer, Driver, Sink};
 use super::auth::Asker;
 use super::body::{Events, Payload, Rest};
-use super::guard::{Refusal, SSE_MESSAGES};
+use super::guard::{Refusal, SSE, SSE_MESSAGES};
 use super::outbox::{Next, Outbox};
 use super::post::{self, Bodiless};
 use super::session::{Place, SessionId};
 use super::socket::Serving;
-use super::{Server, media, response};
+use super::{Site, media, response};
 use crate::protocol::admit::Claim;
 use crate::protocol::{Arrival, Decoded, Era, Fault, Message, Offer, Principal, Reply, RequestId, framing};
 
@@ -52,7 +52,7 @@ impl Sink for Lane {
     }
 }
 
-/// The open streams of a listener.
+/// The open streams of a surface.
 #[derive(Default)]
 pub(super) struct Lanes(Mutex<Table>);
 
@@ -119,18 +119,18 @@ fn check_era(parts: &Parts, offer: Offer) -> Result<(), Box<Response<Payload>>> 
     }
 }
 
-const LEGACY_ALONE: &str = "this path serves clients that open with initialize: send modern requests to /mcp";
+const LEGACY_ALONE: &str = "this path serves clients that open with initialize: send modern requests to /mcp, or beneath it, in the place of /sse";
 
-/// Opens a stream; its first event says where to send messages.
-pub(super) fn open(server: &Server, parts: &Parts, asker: &Asker, serving: &Serving) -> Response<Payload> {
-    if let Err(refused) = check_era(parts, server.offer()) {
+/// Opens a stream of the surface whose paths end in `suffix`; its first event says where to send messages.
+pub(super) fn open(site: &Site, suffix: &str, parts: &Parts, asker: &Asker, serving: &Serving) -> Response<Payload> {
+    if let Err(refused) = check_era(parts, site.offer()) {
         return *refused;
     }
     let accepted = media::accepted(parts.headers.get_all(header::ACCEPT).iter().map(HeaderValue::as_bytes));
     if !accepted.events {
         return response::refused(&refusal(StatusCode::NOT_ACCEPTABLE, "Accept must allow text/event-stream"));
     }
-    let Some(place) = server.places.take() else {
+    let Some(place) = site.places.take() else {
         return response::busy(None, "there is no room for another session: try again later");
     };
     let Ok(id) = SessionId::random() else {
@@ -138,30 +138,35 @@ pub(super) fn open(server: &Server, parts: &Parts, asker: &Asker, serving: &Serv
         return response::busy(None, "no session can be opened now: try again later");
     };
     // A path and nothing more: what a client sent as Host does not come back to it.
-    let endpoint = framing::endpoint_event(&format!("{SSE_MESSAGES}?session={}", id.as_str()));
-    let engine = server.engine.clone();
+    let endpoint = framing::endpoint_event(&format!("{SSE}{suffix}{SSE_MESSAGES}?session={}", id.as_str()));
+    let engine = site.engine.clone();
     let every = engine.limits.keep_alive;
     let outbox = Outbox::new();
     let driver = Driver::new(engine.clone(), engine.open(asker.principal.clone()), Lane(Arc::clone(&outbox)));
     let key = (asker.principal.clone(), id);
-    let mut table = server.lanes.lock();
+    let mut table = site.lanes.lock();
     table.drivers.insert(key.clone(), driver.clone());
     if table.stopping {
         outbox.end(Next::Silence);
     }
     drop(table);
-    let lasting = Lasting { lanes: Arc::clone(&server.lanes), key, driver, _place: place };
+    let lasting = Lasting { lanes: Arc::clone(&site.lanes), key, driver, _place: place };
     let rest = Box::new(Rest::new(outbox, Box::new(lasting)));
     response::events(Events::payload(Some(endpoint), rest, serving.peer(), every))
 }
 
 /// The connection that a message is for, known before its body is read.
-pub(super) fn find(server: &Server, parts: &Parts, asker: &Asker) -> Result<Driver<Lane>, Box<Response<Payload>>> {
-    check_era(parts, server.offer())?;
+pub(super) fn find(site: &Site, parts: &Parts, asker: &Asker) -> Result<Driver<Lane>, Box<Response<Payload>>> {
+    check_era(parts, site.offer())?;
     let id = parts.uri.query().and_then(|query| query.strip_prefix("session=")).map(str::as_bytes);
     let key = id.and_then(SessionId::read).map(|id| (asker.principal.clone(), id));
-    let found = key.and_then(|key| server.lanes.lock().drivers.get(&key).cloned());
-    let unknown = || refusal(StatusCode::NOT_FOUND, "no stream is open under this address: open one by GET /sse");
+    let found = key.and_then(|key| site.lanes.lock().drivers.get(&key).cloned());
+    let unknown = || {
+        refusal(
+            StatusCode::NOT_FOUND,
+            "no stream is open under this address: open one by GET of this path without /message",
+        )
+    };
     let driver = found.ok_or_else(|| Box::new(response::refused(&unknown())))?;
     if driver.sink().0.is_full() {
         return Err(Box::new(response::busy(None, "the stream is not read: read it, then send again")));
@@ -170,12 +175,12 @@ pub(super) fn find(server: &Server, parts: &Parts, asker: &Asker) -> Result<Driv
 }
 
 /// Takes one message. What there is to say to it goes out by the stream.
-pub(super) fn deliver(server: &Server, driver: &Driver<Lane>, asker: &Asker, body: &Bytes) -> Response<Payload> {
-    let decoded = Decoded::read(body, &server.engine.limits.json);
-    if let Some(refused) = asker.refusal(&server.engine.dispatcher.catalog(), &decoded) {
+pub(super) fn deliver(site: &Site, driver: &Driver<Lane>, asker: &Asker, body: &Bytes) -> Response<Payload> {
+    let decoded = Decoded::read(body, &site.engine.limits.json);
+    if let Some(refused) = asker.refusal(&site.engine.dispatcher.catalog(), &decoded) {
         return refused;
     }
-    let is_modern = |params| !matches!(Claim::read(params, server.offer()), Ok(None));
+    let is_modern = |params| !matches!(Claim::read(params, site.offer()), Ok(None));
     match &decoded {
         Decoded::One(Err(malformed)) => {
             let refused = post::told(malformed.answered_as(), malformed.fault.clone(), Era::Legacy);

@@ -175,7 +175,9 @@ impl Stage {
         let now = Arc::new(AtomicU64::new(now));
         let time = Arc::clone(&now);
         let clock = Clock::of(move || time.load(Ordering::SeqCst));
-        let keeper = Keeper::new(store, clock, Arc::<Backend>::clone(&backend), Box::new(audience), limits).unwrap();
+        let running = Running::new(&limits).0;
+        let keeper =
+            Keeper::new(store, clock, Arc::<Backend>::clone(&backend), Box::new(audience), limits, running).unwrap();
         Self {
             tasks: Tasks(keeper),
             catalog,

@@ -8,16 +8,24 @@ const VERBS: &str = "GET, POST, DELETE";
 fn judge(parts: &Parts, allowed: &Allowed, message: usize) -> Result<Passed, Refusal> {
     let passed = super::judge(parts, allowed)?;
     match passed {
-        Passed::Entrance(Entrance::Post) => drop(judge_post(&parts.headers, message)?),
-        Passed::Entrance(Entrance::SseMessage) => judge_sse_message(&parts.headers, message)?,
+        Passed::Entrance(Entrance::Post, _) => drop(judge_post(&parts.headers, message)?),
+        Passed::Entrance(Entrance::SseMessage, _) => judge_sse_message(&parts.headers, message)?,
         _ => {}
     }
     Ok(passed)
 }
 
-fn allowed() -> Allowed {
+fn place(suffix: &str, sse: bool) -> Place {
+    Place { suffix: suffix.to_owned(), verbs: VERBS, sse }
+}
+
+fn allowed_at(places: Vec<Place>) -> Allowed {
     let address = SocketAddr::from(([127, 0, 0, 1], 7000));
-    Allowed::on_loopback(address, &["mcp.example:443".to_owned()], &["http://localhost:6274".to_owned()], VERBS)
+    Allowed::on_loopback(address, &["mcp.example:443".to_owned()], &["http://localhost:6274".to_owned()], places)
+}
+
+fn allowed() -> Allowed {
+    allowed_at(vec![place("", false)])
 }
 
 fn head(method: &str, target: &str, headers: &[(&str, &str)]) -> Parts {
@@ -85,7 +93,7 @@ fn a_listener_answers_at_the_address_that_it_is_bound_to() {
         ("0.0.0.0:7000", "0.0.0.0:7000", false),
         ("[::]:7000", "[::]:7000", false),
     ] {
-        let allowed = Allowed::on_loopback(bound.parse().unwrap(), &[], &[], VERBS);
+        let allowed = Allowed::on_loopback(bound.parse().unwrap(), &[], &[], vec![place("", false)]);
         let judged = judge(&head("GET", "/healthz", &[("host", host)]), &allowed, 1000);
         assert_eq!(judged.is_ok(), expected, "{host} at {bound}");
     }
@@ -158,13 +166,13 @@ fn the_paths_of_the_older_transport_are_there_only_where_it_is_served() {
         ("GET", "/sse", &[("host", "evil.example")], 403),
     ];
     for (method, target, headers, expected) in table {
-        let judged = judge(&head(method, target, headers), &allowed().with_sse(true), 1000);
+        let judged = judge(&head(method, target, headers), &allowed_at(vec![place("", true)]), 1000);
         assert_eq!(judged.map_or_else(|r| r.status.as_u16(), |_| 200), expected, "{method} {target} {headers:?}");
     }
     assert_eq!(status("GET", "/sse", &[host]), 404);
     assert_eq!(status("POST", "/sse/message?session=x", &[host, json]), 404);
     let preflight = [host, ("origin", "http://localhost:6274")];
-    let judged = judge(&head("OPTIONS", "/sse", &preflight), &allowed().with_sse(true), 1000);
+    let judged = judge(&head("OPTIONS", "/sse", &preflight), &allowed_at(vec![place("", true)]), 1000);
     assert_eq!(judged, Ok(Passed::Preflight("GET")));
 }
 
@@ -183,6 +191,55 @@ fn paths_are_exact_and_queries_are_ignored() {
     for target in ["/", "/mcp/", "/mcp/..", "//mcp", "/MCP", "/mcp%2f", "/health", "/metrics"] {
         assert_eq!(at(target), 404, "{target}");
     }
+}
+
+#[test]
+fn each_surface_is_found_at_its_own_paths_and_nowhere_near_them() {
+    let allowed =
+        allowed_at(vec![place("", true), place("/ops", true), place("/ops@1", false), place("/message", true)]);
+    let found =
+        |method: &str, target: &str| match super::judge(&head(method, target, &[("host", "localhost:7000")]), &allowed)
+        {
+            Ok(Passed::Entrance(entrance, at)) => Ok((entrance, at)),
+            Ok(other) => panic!("{other:?}"),
+            Err(refusal) => Err((refusal.status.as_u16(), refusal.allow)),
+        };
+    for (method, target, expected) in [
+        ("POST", "/mcp", (Entrance::Post, 0)),
+        ("POST", "/mcp/ops", (Entrance::Post, 1)),
+        ("GET", "/mcp/ops?x=/mcp/ops@1", (Entrance::Get, 1)),
+        ("DELETE", "/mcp/ops@1", (Entrance::Delete, 2)),
+        ("GET", "/sse", (Entrance::SseStream, 0)),
+        ("GET", "/sse/ops", (Entrance::SseStream, 1)),
+        ("POST", "/sse/ops/message", (Entrance::SseMessage, 1)),
+        ("POST", "/sse/message", (Entrance::SseMessage, 0)),
+        ("GET", "/sse/message", (Entrance::SseStream, 3)),
+        ("POST", "/sse/message/message", (Entrance::SseMessage, 3)),
+    ] {
+        assert_eq!(found(method, target), Ok(expected), "{method} {target}");
+    }
+    for target in [
+        "/mcp/",
+        "/mcp/op",
+        "/mcp/opss",
+        "/mcp/Ops",
+        "/mcp/ops/",
+        "/mcp/ops@",
+        "/mcp/ops@2",
+        "/mcp/ops%401",
+        "/mcp/./ops",
+        "/mcp//ops",
+        "/mcp/ops/message",
+        "/ops",
+        "/mcpops",
+        "/sse/ops@1",
+        "/sse/ops@1/message",
+        "/message",
+    ] {
+        assert_eq!(found("POST", target), Err((404, None)), "{target}");
+    }
+    assert_eq!(found("DELETE", "/sse/message"), Err((405, Some("GET, POST"))));
+    assert_eq!(found("POST", "/sse/ops"), Err((405, Some("GET"))));
 }
 
 #[test]
@@ -229,12 +286,12 @@ fn a_post_needs_json_an_acceptable_answer_and_a_size_within_the_limit() {
 
 #[test]
 fn the_document_of_how_to_be_authorized_is_open_to_every_origin_of_our_hosts() {
-    let allowed = allowed().with_metadata(vec!["/.well-known/x".to_owned()]);
+    let allowed = allowed().with_metadata(vec![("/.well-known/x".to_owned(), 0)]);
     let evil = [("host", "localhost:7000"), ("origin", "http://evil.example"), ("sec-fetch-site", "cross-site")];
     let judged = |method: &str, headers: &[(&str, &str)]| {
         super::judge(&head(method, "/.well-known/x", headers), &allowed).map_err(|refusal| refusal.status.as_u16())
     };
-    assert_eq!(judged("GET", &evil), Ok(Passed::Metadata));
+    assert_eq!(judged("GET", &evil), Ok(Passed::Metadata(0)));
     assert_eq!(judged("OPTIONS", &evil), Ok(Passed::MetadataPreflight));
     assert_eq!(judged("POST", &evil), Err(405));
     assert_eq!(judged("GET", &[("host", "evil.example")]), Err(403));

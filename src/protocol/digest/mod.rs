@@ -5,6 +5,8 @@
 //! them and RFC 8785; a definition on which they differ is refused before it is published, so
 //! anyone may recompute our digest with either. A foreign list may differ: then both are computed.
 
+pub mod tool;
+
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
@@ -32,7 +34,10 @@ impl Digest {
 impl std::str::FromStr for Digest {
     type Err = NotADigest;
     fn from_str(text: &str) -> Result<Self, NotADigest> {
-        let hex = text.strip_prefix("sha256:").filter(|h| h.len() == 64 && h.is_ascii()).ok_or(NotADigest)?;
+        let hex = text
+            .strip_prefix("sha256:")
+            .filter(|h| h.len() == 64 && h.bytes().all(|b| b.is_ascii_hexdigit()))
+            .ok_or(NotADigest)?;
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
             let pair = std::str::from_utf8(pair).map_err(|_| NotADigest)?;
@@ -239,7 +244,11 @@ mod tests {
             assert_eq!(of(&json(text)).to_string(), digest);
             assert_eq!(digest.parse::<Digest>().unwrap(), of(&json(text)));
         }
-        assert_eq!("sha256:00".parse::<Digest>(), Err(NotADigest));
+        for none in
+            ["sha256:00".to_owned(), format!("sha256:{}", "+f".repeat(32)), format!("sha256:{}", "é".repeat(32))]
+        {
+            assert_eq!(none.parse::<Digest>(), Err(NotADigest), "{none}");
+        }
     }
 
     #[test]

@@ -1,0 +1,141 @@
+//! What a process keeps for the gates of all its surfaces: which answers were used, and whether anybody may be asked.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::protocol::digest::{self, Digest};
+
+/// Whether a person may be asked about what cannot be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stance {
+    /// Yes.
+    #[default]
+    Ask,
+    /// Nobody is there: all of it is refused.
+    Deny,
+}
+
+/// Most answers that are remembered as used at one time.
+const USED_AT_MOST: usize = 100_000;
+
+/// See the module. One for a process: what one surface of it took as an answer, no other takes.
+#[derive(Debug)]
+pub struct Desk {
+    stance: Stance,
+    salt: Option<[u8; 32]>,
+    used: Mutex<HashMap<String, u64>>,
+}
+
+impl Default for Desk {
+    fn default() -> Self {
+        Self::new(Stance::Ask)
+    }
+}
+
+/// Whether an answer may be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// It was not, and is now.
+    First,
+    /// It was.
+    Again,
+    /// There is no room to remember it, so it is not.
+    NoRoom,
+}
+
+impl Desk {
+    /// A desk that keeps everything in memory.
+    pub fn new(stance: Stance) -> Self {
+        let mut salt = [0; 32];
+        let salt = getrandom::fill(&mut salt).is_ok().then_some(salt);
+        Self { stance, salt, used: Mutex::default() }
+    }
+
+    pub(super) fn stance(&self) -> Stance {
+        self.stance
+    }
+
+    /// What stands for a call in a state that passes through its client, and that nobody else can make. `None` without
+    /// randomness.
+    pub(super) fn seal(&self, key: Digest) -> Option<String> {
+        let salt = self.salt.as_ref()?;
+        Some(digest::of_bytes(&[&salt[..], &key.as_bytes()[..]].concat()).to_string())
+    }
+
+    /// Uses an answer, until then.
+    pub(super) fn claim(&self, nonce: &str, until: u64) -> Claim {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.contains_key(nonce) {
+            return Claim::Again;
+        }
+        if used.len() >= USED_AT_MOST {
+            let now = now();
+            used.retain(|_, until| *until > now);
+            if used.len() >= USED_AT_MOST {
+                return Claim::NoRoom;
+            }
+        }
+        used.insert(nonce.to_owned(), until);
+        Claim::First
+    }
+}
+
+/// Unix seconds.
+pub(super) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// A text that was never there before. `None` without randomness.
+pub(super) fn nonce() -> Option<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(format!("{:032x}", u128::from_be_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_used_once() {
+        let desk = Desk::default();
+        assert_eq!(desk.claim("a", now() + 10), Claim::First);
+        assert_eq!(desk.claim("a", now() + 10), Claim::Again);
+        assert_eq!(desk.claim("b", now() + 10), Claim::First);
+    }
+
+    #[test]
+    fn of_a_hundred_at_once_one_uses_it() {
+        let desk = Desk::default();
+        let firsts = std::thread::scope(|scope| {
+            let claims: Vec<_> = (0..100).map(|_| scope.spawn(|| desk.claim("a", now() + 10))).collect();
+            claims
+                .into_iter()
+                .filter(|_| true)
+                .map(|claim| claim.join().unwrap())
+                .filter(|c| *c == Claim::First)
+                .count()
+        });
+        assert_eq!(firsts, 1);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_has_expired_makes_room() {
+        let desk = Desk::default();
+        for n in 0..USED_AT_MOST {
+            desk.claim(&n.to_string(), now() + 100);
+        }
+        assert_eq!(desk.claim("more", now() + 100), Claim::NoRoom);
+        desk.used.lock().unwrap().values_mut().take(10).for_each(|until| *until = 0);
+        assert_eq!(desk.claim("more", now() + 100), Claim::First);
+    }
+
+    #[test]
+    fn each_desk_seals_otherwise() {
+        let key = digest::of_bytes(b"call");
+        assert_eq!(Desk::default().seal(key) == Desk::default().seal(key), false);
+        let desk = Desk::default();
+        assert_eq!(desk.seal(key), desk.seal(key));
+    }
+}

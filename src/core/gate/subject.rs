@@ -1,0 +1,92 @@
+//! What a call would do, as its backend sees it: all that the gate knows of backends.
+
+use crate::surface::effect::{Judged, Policy, classify};
+
+/// What becomes of a call that cannot be undone, by the kind of its tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Manner {
+    /// A person is asked: every published tool, and the confirmed tools of an operator surface.
+    #[default]
+    Asks,
+    /// It is refused with `approval_required` and the name of the tool of the same surface that asks, which takes the
+    /// same arguments: the plain tools of an operator surface.
+    Refers(&'static str),
+    /// It is refused: what was published as reversible, and is not.
+    Never,
+}
+
+/// What a call would do. A backend makes one of the arguments it is given, before anything runs, without looking at
+/// the world: `Subject::of_tool` for a tool that stands for itself, `Subject::of_action` for one that can do several
+/// things and is told which.
+///
+/// Whatever would make it another deed has to be in the arguments of the call, for an approval is bound to these.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Subject {
+    labels: Vec<(&'static str, String)>,
+    names: Vec<String>,
+    policy: Policy,
+    manner: Manner,
+}
+
+impl Subject {
+    /// A tool that does one thing, whatever its arguments.
+    pub fn of_tool(name: impl Into<String>, policy: Policy) -> Self {
+        let name = name.into();
+        Self { labels: vec![("tool", name.clone())], names: vec![name], policy, manner: Manner::Asks }
+    }
+
+    /// An action of a capability, whose `kind` is the word for it in answers: `tool` or `agent`.
+    pub fn of_action(kind: &'static str, name: &str, action: Option<&str>, policy: Policy) -> Self {
+        let mut labels = vec![(kind, name.to_owned())];
+        labels.extend(action.map(|action| ("action", action.to_owned())));
+        let names = std::iter::once(name).chain(action).map(str::to_owned).collect();
+        Self { labels, names, policy, manner: Manner::Asks }
+    }
+
+    /// Looks for verbs in these names too, after those before: of an action behind a published tool, of an upstream's
+    /// tool.
+    #[must_use]
+    pub fn probing(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.names.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// What becomes of it where it cannot be undone.
+    #[must_use]
+    pub fn in_manner(mut self, manner: Manner) -> Self {
+        self.manner = manner;
+        self
+    }
+
+    /// What it does.
+    pub fn judged(&self) -> Judged {
+        classify(self.names.iter().map(String::as_str), self.policy)
+    }
+
+    /// What becomes of it where it cannot be undone.
+    pub fn manner(&self) -> Manner {
+        self.manner
+    }
+
+    /// What it is, by the words that answers have for it.
+    pub(super) fn labels(&self) -> &[(&'static str, String)] {
+        &self.labels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::surface::effect::Effect;
+
+    #[test]
+    fn a_tool_is_judged_by_its_name_and_by_what_stands_behind_it() {
+        let plain = Subject::of_tool("tidy", Policy::default());
+        assert_eq!(plain.judged().effect, Effect::Write);
+        assert_eq!(plain.probing(["fs", "delete-all"]).judged().verb, Some("delete"));
+        let action = Subject::of_action("tool", "mail", Some("send"), Policy::default());
+        assert_eq!(action.judged().verb, Some("send"));
+        assert_eq!(action.labels(), [("tool", "mail".to_owned()), ("action", "send".to_owned())]);
+        assert_eq!(Subject::of_action("agent", "wire", None, Policy::default()).judged().verb, Some("wire"));
+    }
+}
