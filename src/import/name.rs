@@ -75,8 +75,11 @@ impl Names {
     }
 }
 
-/// A name for a surface: short enough that its tools' names stay within what clients count.
-pub(crate) fn of_surface(wanted: &str) -> String {
+/// A name for a surface, without words that any of its kind has: short enough that its tools' names stay within what
+/// clients count.
+pub(crate) fn of_surface(wanted: &str, idle: &[&str]) -> String {
+    let words: Vec<String> = split(wanted).into_iter().filter(|word| !idle.contains(&word.as_str())).collect();
+    let wanted = if words.is_empty() { wanted.to_owned() } else { words.join("_") };
     let name = portable(&wanted.to_ascii_lowercase(), SURFACE_CHARACTERS);
     // A client keeps that one for itself.
     if name == "workspace" { "workspace_tools".to_owned() } else { name }
@@ -130,8 +133,9 @@ fn shortened(mut words: Vec<String>, most: usize) -> String {
         }
     }
     words.dedup();
-    while length(&words) > most && words.len() > 3 {
-        words.remove(words.len() - 2);
+    while length(&words) > most && words.len() > 1 {
+        // A verb and its thing stay as long as they can.
+        words.remove(if words.len() > 3 { words.len() - 2 } else { words.len() - 1 });
     }
     let name = lettered(&words.join("_"));
     name.get(..name.len().min(most)).unwrap_or_default().trim_end_matches('_').to_owned()
@@ -194,8 +198,10 @@ mod tests {
         ] {
             assert_eq!(names.take(wanted), name);
         }
-        assert_eq!(of_surface("Swagger Petstore - OpenAPI 3.0"), "swagger_petstore_0");
-        assert_eq!(of_surface("workspace"), "workspace_tools");
+        assert_eq!(of_surface("Swagger Petstore - OpenAPI 3.0", &["open", "api", "3", "0"]), "swagger_petstore");
+        assert_eq!(of_surface("workspace", &[]), "workspace_tools");
+        assert_eq!(of_surface("secure-filesystem-server", &["server"]), "secure_filesystem");
+        assert_eq!(of_surface("MCP", &["mcp"]), "mcp");
         assert_eq!(of_argument("filter[name]"), "filter_name");
         assert_eq!(of_variable(&["pet-store", "api_key"]), "PET_STORE_API_KEY");
         assert_eq!(split("listHTTPHosts v2"), ["list", "http", "hosts", "v2"]);

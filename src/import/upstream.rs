@@ -11,6 +11,7 @@ use super::text::{DESCRIPTION_BYTES, cleaned, cut, one_line, paragraphs};
 use super::yaml::{Line, Yaml};
 use crate::client::{Listing, Opening};
 use crate::protocol::json::shortened;
+use crate::protocol::schema::visit;
 use crate::protocol::{Era, Json};
 use crate::surface::Problem;
 
@@ -53,8 +54,8 @@ pub fn surface(upstream: &Upstream<'_>, chosen: &dyn Fn(&str) -> bool, folder: &
     let told = upstream.name.or(own.map(|server| server.name.as_str())).unwrap_or("upstream");
     // A package's scope, and the words that all of them have.
     let bare = told.rsplit('/').next().unwrap_or(told);
-    let bare = ["mcp-server-", "server-", "mcp-"].iter().find_map(|prefix| bare.strip_prefix(prefix)).unwrap_or(bare);
-    let surface = name::of_surface(if bare.is_empty() { told } else { bare });
+    let idle: &[&str] = if upstream.name.is_some() { &[] } else { &["mcp", "server", "servers"] };
+    let surface = name::of_surface(if bare.is_empty() { told } else { bare }, idle);
     let digest = upstream.listing.digest;
     let Some(digest) = digest.rfc8785.or(digest.sorted_keys) else {
         let problem = "its list holds a number that no canonical form can write, so it cannot be pinned";
@@ -153,8 +154,8 @@ impl Tool {
         }
         let object = || Json::Object(vec![("type".to_owned(), Json::String("object".to_owned()))]);
         let input = definition.get("inputSchema").cloned().unwrap_or_else(object);
-        let input = visible_texts(&input, &mut hidden);
-        let output = definition.get("outputSchema").map(|schema| visible_texts(schema, &mut hidden));
+        let input = undated(visible_texts(&input, &mut hidden));
+        let output = definition.get("outputSchema").map(|schema| undated(visible_texts(schema, &mut hidden)));
         if hidden {
             notes.push(
                 "decide: characters that nobody sees were taken out of its texts. Ask why they are there.".to_owned(),
@@ -227,6 +228,36 @@ fn hints(definition: &Json) -> Vec<(&'static str, bool)> {
     hints.extend(claimed("idempotentHint").map(|value| ("idempotent", value)));
     hints.extend(claimed("openWorldHint").map(|value| ("open_world", value)));
     hints
+}
+
+/// A schema without the dialect that it names, where it means the same in the one that is understood: some clients refuse
+/// older ones.
+fn undated(schema: Json) -> Json {
+    const KNOWN: [&str; 3] = [
+        "http://json-schema.org/draft-07/schema",
+        "https://json-schema.org/draft/2020-12/schema",
+        "http://json-schema.org/schema",
+    ];
+    let dialect = schema.get("$schema").and_then(Json::as_str).map(|dialect| dialect.trim_end_matches('#'));
+    if !dialect.is_some_and(|dialect| KNOWN.contains(&dialect)) || means_otherwise(&schema) {
+        return schema;
+    }
+    match schema {
+        Json::Object(members) => Json::Object(members.into_iter().filter(|(key, _)| key != "$schema").collect()),
+        other => other,
+    }
+}
+
+/// Whether a schema has what draft-07 and 2020-12 read differently: lists of `items`, `dependencies`, words beside `$ref`.
+fn means_otherwise(schema: &Json) -> bool {
+    let mut found = false;
+    visit(schema, "", 0, &mut |_, _, _, schema| {
+        let lists = matches!(schema.get("items"), Some(Json::Array(_)));
+        let beside = schema.get("$ref").is_some() && schema.as_object().is_some_and(|members| members.len() > 1);
+        found |= lists || beside || schema.get("dependencies").is_some() || schema.get("$id").is_some();
+        !found
+    });
+    found
 }
 
 /// A value with what nobody sees taken out of its texts; its keys stay as they are.

@@ -236,7 +236,9 @@ fn is_bare(text: &str) -> bool {
     let mut parts = text.split('.');
     let is_version =
         parts.clone().count() == 3 && parts.all(|part| part.parse::<u32>().is_ok() && !part.starts_with('+'));
-    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/')
+    let is_path = text == "." || text.starts_with("./") || text.starts_with("../");
+    let begins = is_path
+        || text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/')
         || text
             .strip_prefix("--")
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(|c: char| c.is_ascii_alphabetic()))

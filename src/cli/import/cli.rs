@@ -1,9 +1,8 @@
 //! `twodoor import cli`: the subcommands of a program as tools, by what its help says.
 
 use std::collections::VecDeque;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -61,7 +60,7 @@ impl Cli {
             }
         };
         let words: Option<Vec<String>> = words.iter().map(|word| word.to_str().map(str::to_owned)).collect();
-        let (Some(words), Some(declared)) = (words, declared(first, program.path(), &self.out.folder())) else {
+        let (Some(words), Some(declared)) = (words, self.out.declared(first, program.path())) else {
             show::error("the command line is not UTF-8", "a surface file is text: rename what it names");
             return exit::usage();
         };
@@ -99,19 +98,6 @@ impl Cli {
             Ok(imported) => self.out.write(&imported),
             Err(error) => nothing(&error),
         }
-    }
-}
-
-/// The program as `run` names it: as it was typed if that is a bare name, beneath the file's folder if it is there.
-fn declared(typed: &OsStr, path: &Path, folder: &Path) -> Option<String> {
-    if typed.to_str().is_some_and(|typed| !typed.contains('/')) {
-        return typed.to_str().map(str::to_owned);
-    }
-    let parent = path.parent().and_then(|parent| std::fs::canonicalize(parent).ok());
-    let path = parent.map_or_else(|| path.to_owned(), |parent| parent.join(path.file_name().unwrap_or_default()));
-    match path.strip_prefix(folder) {
-        Ok(beneath) => PathBuf::from(".").join(beneath).to_str().map(str::to_owned),
-        Err(_) => path.to_str().map(str::to_owned),
     }
 }
 

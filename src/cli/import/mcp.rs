@@ -94,8 +94,13 @@ impl Mcp {
         let words = words.ok_or_else(|| {
             ("the command line is not UTF-8".to_owned(), "a surface file is text: rename what it names".to_owned())
         })?;
-        let target = probe::program(&self.command)
-            .map_err(|problem| (problem, "give a program that is on your PATH, and its arguments".to_owned()))?;
+        let remedy = || "give a program that is on your PATH, and its arguments".to_owned();
+        let target = probe::program(&self.command).map_err(|problem| (problem, remedy()))?;
+        let named = self.command.first().and_then(|first| {
+            let program = process::Program::find_ours(first).ok()?;
+            self.out.declared(first, program.path())
+        });
+        let words = named.into_iter().chain(words.into_iter().skip(1)).collect();
         Ok((target, Reached::Program(words)))
     }
 }

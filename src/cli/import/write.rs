@@ -1,5 +1,6 @@
 //! Where a surface file goes that was made: a new file in one step, or standard output.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -34,6 +35,19 @@ impl Out {
         let parent = self.out.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
         let folder = parent.map_or_else(|| PathBuf::from("."), Path::to_owned);
         fs::canonicalize(&folder).unwrap_or(folder)
+    }
+
+    /// A program as `run` names it: as it was typed if that is a bare name, beneath the file's folder if it is there.
+    pub(super) fn declared(&self, typed: &OsStr, path: &Path) -> Option<String> {
+        if typed.to_str().is_some_and(|typed| !typed.contains('/')) {
+            return typed.to_str().map(str::to_owned);
+        }
+        let parent = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
+        let path = parent.map_or_else(|| path.to_owned(), |parent| parent.join(path.file_name().unwrap_or_default()));
+        match path.strip_prefix(self.folder()) {
+            Ok(beneath) => Path::new(".").join(beneath).to_str().map(str::to_owned),
+            Err(_) => path.to_str().map(str::to_owned),
+        }
     }
 
     /// Writes what was made, and says what is left to decide.

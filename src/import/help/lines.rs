@@ -53,6 +53,7 @@ impl Text {
         self.lines.iter().any(|line| {
             matches!(line.text.as_str(), "Flags:" | "Global Flags:" | "Available Commands:")
                 || line.text.starts_with("Usage of ")
+                || is_go_option(&line.text)
                 || (line.text.starts_with("Run '") && line.text.contains(" COMMAND --help'"))
                 || (line.text.starts_with("Use \"") && line.text.contains("[command] --help\""))
         })
@@ -125,8 +126,18 @@ impl Text {
             parts.push(if is_listed { format!("; {}", line.text.trim_start_matches("- ")) } else { line.text.clone() });
             next += 1;
         }
-        (one_line(&parts.join(" ")).replace(" ; ", "; "), next)
+        (one_line(&parts.join(" ")).replace(" ; ", "; ").replace(":; ", ": "), next)
     }
+}
+
+/// Whether an option's value is named by a type of Go, as its libraries for flags write it.
+fn is_go_option(text: &str) -> bool {
+    const TYPES: [&str; 9] =
+        ["string", "strings", "stringArray", "stringToString", "list", "int", "uint", "duration", "bytes"];
+    let (left, right) = entry(text);
+    let mut words = left.split_whitespace().rev();
+    let kind = words.next().is_some_and(|word| TYPES.contains(&word));
+    kind && !right.is_empty() && words.next().is_some_and(|name| name.starts_with("--"))
 }
 
 /// What stands on the left of the gap of an entry, and on its right: two spaces or more.

@@ -141,6 +141,9 @@ pub fn parse(text: &str, words: &[String]) -> Help {
             index += 1;
             continue;
         }
+        if section == Section::Usage && !line.text.is_empty() {
+            section = Section::Start;
+        }
         if line.text.is_empty() {
             // A paragraph of prose is over; so is the description, once there is one.
             if section == Section::Usage {
@@ -220,7 +223,11 @@ fn is_prose(lines: &[String], words: &[String]) -> bool {
     let name = words.first().map_or("", String::as_str);
     let is_version =
         lines.len() == 1 && text.split_whitespace().count() <= 3 && text.chars().any(|c| c.is_ascii_digit());
-    !is_version && text.trim() != name && text.contains(' ') && text.chars().any(char::is_alphabetic)
+    !is_version
+        && !text.contains(" -")
+        && text.trim() != name
+        && text.contains(' ')
+        && text.chars().any(char::is_alphabetic)
 }
 
 /// A word that a subcommand may be called by.

@@ -213,7 +213,7 @@ pub(super) fn annotations(option: &mut Opt, value: &mut Metavar) {
     {
         value.choices = choices;
         // The schema says it now.
-        if let Some(start) = lower.find("[possible values: ") {
+        if let Some(start) = lower.find("[possible values:") {
             let rest = option.about.get(start..).unwrap_or_default();
             let end = rest.find(']').map_or(option.about.len(), |end| start + end + 1);
             option.about.replace_range(start..end, "");
@@ -228,9 +228,9 @@ pub(super) fn annotations(option: &mut Opt, value: &mut Metavar) {
 }
 
 fn choices(about: &str, lower: &str) -> Option<Vec<String>> {
-    const BEFORE: [&str; 4] = ["possible values: ", "choices: ", "possible choices: ", "allowed values: "];
-    let (start, _) = BEFORE.iter().filter_map(|words| Some((lower.find(words)? + words.len(), ()))).next()?;
-    let rest = about.get(start..)?;
+    const BEFORE: [&str; 4] = ["possible values:", "choices:", "possible choices:", "allowed values:"];
+    let start = BEFORE.iter().find_map(|words| Some(lower.find(words)? + words.len()))?;
+    let rest = about.get(start..)?.trim_start();
     let parts: Vec<String> = if rest.starts_with("; ") || rest.contains("; ") && !rest.contains(']') {
         // `; a: about a; b: about b`
         rest.split("; ")

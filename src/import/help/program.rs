@@ -60,6 +60,7 @@ struct Tool {
     /// Options that are told of in a comment alone.
     others: Vec<(&'static str, Vec<String>)>,
     is_git: bool,
+    is_find: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -109,7 +110,7 @@ fn head(program: &Program) -> Head {
         "- A flag is given as its own text: all: \"--all\". A path (as: path) stays beneath root.".to_owned(),
     ];
     comments.extend(program.left_out.iter().map(|left| format!("- Not read: {left}.")));
-    let surface = name::of_surface(&label(program));
+    let surface = name::of_surface(&label(program), &[]);
     let mut lines = vec![Line::text("surface", surface), Line::text("version", "0.1.0")];
     if !program.about.is_empty() {
         lines.push(Line::text("instructions", cut(&program.about, DESCRIPTION_BYTES)));
@@ -133,6 +134,8 @@ fn tool(program: &Program, found: &Found) -> Tool {
         notes.push("decide: the help says nothing of it; write what it does, for models.".to_owned());
     }
     let is_git = program.name == "git";
+    // Its expression is code of its own, which no `--` keeps values out of.
+    let is_find = matches!(program.name.as_str(), "find" | "gfind");
     let mut used = Names::default();
     let mut seen: Vec<String> = Vec::new();
     let mut key = |wanted: &str| {
@@ -178,7 +181,7 @@ fn tool(program: &Program, found: &Found) -> Tool {
     let behind = positionals.iter().skip(before_dashes);
     let before_dashes =
         if !is_git && behind.clone().all(|argument| argument.off.is_some()) { 0 } else { before_dashes };
-    Tool { description, notes, effect, run, options, positionals, before_dashes, others, is_git }
+    Tool { description, notes, effect, run, options, positionals, before_dashes, others, is_git, is_find }
 }
 
 fn of_option(option: &Opt, help: &Help, program: &Program, key: &mut impl FnMut(&str) -> String) -> Argument {
@@ -219,7 +222,7 @@ fn of_option(option: &Opt, help: &Help, program: &Program, key: &mut impl FnMut(
                 vec![format!("{}{{{key}}}", escaped(&name))]
             } else {
                 // Whatever follows an expression of find is its value.
-                if program.name == "find" && !is_path && value.choices.is_empty() {
+                if matches!(program.name.as_str(), "find" | "gfind") && !is_path && value.choices.is_empty() {
                     schema.retain(|(key, value)| *key != "type" || value.as_str() == Some("string"));
                     if !schema.iter().any(|(key, _)| *key == "type") {
                         schema.push(("type", Json::String("string".to_owned())));
@@ -256,7 +259,7 @@ fn of_positional(positional: &Positional, key: &mut impl FnMut(&str) -> String) 
     }
     let note = positional.repeats.then(|| "it may be given several times; one value is taken here.".to_owned());
     let lower = positional.name.to_ascii_lowercase();
-    let runs = ["command", "cmd", "program", "executable", "script", "code", "shell"];
+    let runs = ["command", "cmd", "program", "executable", "script", "code", "shell", "expression", "predicate"];
     let has = |words: &[&str]| name::split(&lower).iter().any(|part| words.contains(&part.as_str()));
     let off = if has(&runs) {
         Some("decide: what is given here may be run.".to_owned())
@@ -275,8 +278,8 @@ fn escaped(text: &str) -> String {
 }
 
 fn describe(about: &str, schema: &mut Vec<(&'static str, Json)>) {
-    let about = cut(&one_line(about), ARGUMENT_BYTES);
-    if !about.is_empty() {
+    let about = cut(&one_line(&about.replace("[required]", "")), ARGUMENT_BYTES);
+    if about.chars().any(char::is_alphanumeric) {
         schema.push(("description", Json::String(about)));
     }
 }
@@ -455,6 +458,13 @@ impl Tool {
             };
             (argument.off.is_none(), json)
         };
+        if self.is_find {
+            let is_leading = |option: &&Argument| option.elements.iter().any(|element| element.len() <= 3);
+            items.extend(self.options.iter().filter(is_leading).map(element));
+            items.extend(self.positionals.iter().map(element));
+            items.extend(self.options.iter().filter(|option| !is_leading(option)).map(element));
+            return laid_out(items);
+        }
         items.extend(self.options.iter().map(element));
         let (before, behind) = self.positionals.split_at(self.before_dashes.min(self.positionals.len()));
         if self.is_git && before.iter().any(|argument| argument.off.is_none()) {
@@ -465,14 +475,7 @@ impl Tool {
             items.push((true, text("--")));
         }
         items.extend(behind.iter().map(element));
-        if items.iter().all(|(on, _)| *on) {
-            return Yaml::Value(Json::Array(items.into_iter().map(|(_, item)| item).collect()));
-        }
-        let lines = items.into_iter().map(|(on, item)| {
-            let line = Line::Item(Yaml::Value(item));
-            if on { line } else { Line::off(line) }
-        });
-        Yaml::List(lines.collect())
+        laid_out(items)
     }
 
     /// Switches off the argument whose value the rule does not let stand where it is.
@@ -486,6 +489,18 @@ impl Tool {
         argument.off = Some(format!("left out: {} ({})", problem.message, problem.rule));
         true
     }
+}
+
+/// The elements of `run`: a line for each where one is switched off.
+fn laid_out(items: Vec<(bool, Json)>) -> Yaml {
+    if items.iter().all(|(on, _)| *on) {
+        return Yaml::Value(Json::Array(items.into_iter().map(|(_, item)| item).collect()));
+    }
+    let lines = items.into_iter().map(|(on, item)| {
+        let line = Line::Item(Yaml::Value(item));
+        if on { line } else { Line::off(line) }
+    });
+    Yaml::List(lines.collect())
 }
 
 impl Argument {

@@ -47,7 +47,7 @@ fn title(document: &Document) -> (String, String) {
 /// The surface file of a document; `folder` is where it will stand.
 pub fn surface(document: &Document, choice: Choice<'_>, folder: &Path) -> Result<Imported, ImportError> {
     let (title, version) = title(document);
-    let surface = name::of_surface(&title);
+    let surface = name::of_surface(&title, &["open", "openapi", "api", "rest", "v1", "v2", "v3", "0", "1", "2", "3"]);
     let mut names = Names::default();
     let mut tools = Vec::new();
     for operation in choice.operations {
@@ -78,9 +78,16 @@ pub fn surface(document: &Document, choice: Choice<'_>, folder: &Path) -> Result
     settle(&Head { comments, lines }, tools, folder, Tool::lines, Tool::mend)
 }
 
-/// A name for an operation that has none: `get_pets_by_petId`.
+/// A name for an operation that has none: `get_pets_by_petId`. Its verb is what the method is for, which reads
+/// better than the method and is not taken for another deed.
 fn by_path(operation: &Operation) -> String {
-    let mut words = vec![operation.method.clone()];
+    let verb = match operation.method.as_str() {
+        "post" => "create",
+        "put" => "replace",
+        "patch" => "update",
+        method => method,
+    };
+    let mut words = vec![verb.to_owned()];
     for segment in operation.path.split('/').filter(|segment| !segment.is_empty()) {
         match segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
             Some(variable) => words.push(format!("by_{variable}")),
