@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # The tests. ./test.sh runs all steps below but `servers`, `tools` and `long`, in this order, and stops at the first failure.
 #
-#   ./test.sh [fmt] [clippy] [rust] [schema] [interop] [cases] [conformance] [servers] [tools] [long]
+#   ./test.sh [fmt] [clippy] [rust] [digest] [schema] [interop] [project] [cases] [conformance] [servers] [tools] [long]
 #
 #   fmt          the code is formatted
 #   clippy       no lint warns
 #   rust         unit, machine, transcript and documentation tests
+#   digest       the vectors of digests, recomputed in Python and JavaScript
 #   schema       every message of the transcripts by the specification's JSON schemas
 #   interop      the official Python, TypeScript and Rust clients against the binary, and against every feature
+#   project      the example project's surfaces through the same clients
 #   cases        the runner of cases, and our own cases against the binary
 #   conformance  the official suite against the fixture server
 #   servers      other people's MCP servers, imported
@@ -36,6 +38,10 @@ step_rust() {
   fi
 }
 
+step_digest() {
+  tests/digest/run.sh
+}
+
 step_schema() {
   tests/schema/run.sh
 }
@@ -46,6 +52,11 @@ step_interop() {
     tests/interop/run.sh "${CARGO_TARGET_DIR:-target}/debug/twodoor" tests/interop/surface.yaml
   cargo build --locked --example interop-server
   tests/interop/features.sh "${CARGO_TARGET_DIR:-target}/debug/examples/interop-server"
+}
+
+step_project() {
+  cargo build --locked
+  tests/project/run.sh "${CARGO_TARGET_DIR:-target}/debug/twodoor"
 }
 
 step_cases() {
@@ -78,7 +89,7 @@ step_long() {
   fi
 }
 
-[ $# -gt 0 ] || set -- fmt clippy rust schema interop cases conformance
+[ $# -gt 0 ] || set -- fmt clippy rust digest schema interop project cases conformance
 for step; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done

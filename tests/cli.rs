@@ -294,7 +294,20 @@ fn completions_exist_for_every_shell_and_know_the_commands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let (code, stdout, _) = run(&["completions", shell]);
         assert_eq!(code, Some(0));
-        for command in ["serve", "check", "call", "digest", "probe", "token", "completions"] {
+        for command in [
+            "serve",
+            "check",
+            "call",
+            "digest",
+            "diff",
+            "lock",
+            "freeze",
+            "verify",
+            "probe",
+            "token",
+            "approvals",
+            "completions",
+        ] {
             assert!(stdout.contains(command), "{shell} {command}");
         }
     }
@@ -584,7 +597,7 @@ fn a_port_that_is_taken_ends_with_5_and_is_named() {
 
 #[test]
 fn help_teaches_every_command_by_example() {
-    for command in ["serve", "check", "call", "probe", "token", "completions"] {
+    for command in ["serve", "check", "call", "probe", "token", "approvals", "completions"] {
         let (code, stdout, _) = run(&[command, "--help"]);
         assert_eq!(code, Some(0));
         assert!(stdout.contains("Example"), "{command}");

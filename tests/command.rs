@@ -187,6 +187,8 @@ async fn a_tool_runs_on_its_own_backend_and_one_without_is_a_defect() {
     let tools = ["one", "two"].map(|name| DeclaredTool {
         name: name.to_owned(),
         policy: Policy::default(),
+        asks_itself: false,
+        defaults: Vec::new(),
         backend: DeclaredBackend::Command(declared(&format!("echo {name}"), &scratch)),
     });
     let router = Router::new(tools.into());

@@ -92,7 +92,7 @@ impl Folder {
     }
 
     fn lock(&self, name: &str) {
-        self.done(&["digest", "--lock", name]);
+        self.done(&["lock", "--unbumped", name]);
     }
 
     fn digest(&self, name: &str) -> String {

@@ -267,13 +267,13 @@ fn a_folder_that_is_replaced_is_read_anew() {
 #[test]
 fn a_lock_lets_only_its_own_tools_be_served() {
     let folder = folder();
-    let lock = || assert!(twodoor(folder.path(), &["digest", "--lock"]).output().unwrap().status.success());
+    let lock = || assert!(twodoor(folder.path(), &["lock"]).output().unwrap().status.success());
     lock();
     let mut served = Served::start(folder.path(), &[]);
     served.open_legacy_session();
     served.write(&surface("1.1.0", "two"));
     served.hears("error[lock-differs]");
-    served.hears("twodoor digest surface.yaml --lock");
+    served.hears("twodoor lock surface.yaml");
     served.hears("refused: shell 1.0.0");
     assert_eq!(served.word(), "one");
     assert_eq!(served.told_so_far(), [Value::Null; 0]);
@@ -281,7 +281,7 @@ fn a_lock_lets_only_its_own_tools_be_served() {
     let refused = twodoor(folder.path(), &["serve"]).stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8(refused.stderr).unwrap();
     assert_eq!(refused.status.code(), Some(3), "{said}");
-    assert!(said.contains("lock-differs") && said.contains("surface.lock:2:9"), "{said}");
+    assert!(said.contains("lock-differs") && said.contains("surface.lock:5:9"), "{said}");
 
     lock();
     served.hears("published: shell 1.1.0");

@@ -54,6 +54,7 @@ impl Peer {
         let (output, their_output) = std::io::pipe().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_twodoor"));
         command.arg("serve").arg(surface).stdin(their_input).stdout(their_output).stderr(Stdio::null());
+        command.env_remove("HOME").env_remove("XDG_STATE_HOME");
         let child = command.spawn().unwrap();
         Self { child, input: Some(input), output: BufReader::new(output) }
     }

@@ -22,12 +22,17 @@ pub(crate) fn on_terminal(request: &InputRequest) -> Result<Value, String> {
     if let Some(what) = what {
         return Err(format!("the tool asks for {what}, which a terminal does not have"));
     }
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+    if !is_possible() {
         let message = shown(request.params.get("message"));
         return Err(format!("the tool asks a question, and there is no terminal to answer on:\n{message}"));
     }
     let mut screen = Screen { input: std::io::stdin().lock(), output: std::io::stderr().lock() };
     screen.ask(request).map_err(|error| format!("the terminal cannot be used: {error}"))
+}
+
+/// Whether a person sits at a terminal.
+pub(crate) fn is_possible() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// A text of the tool's, line by line.

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use twodoor::core::backend::{Backend, Router};
+use twodoor::core::gate::{Desk, Stance};
+use twodoor::core::http::HttpTool;
+use twodoor::core::upstream::UpstreamBackend;
 use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
 use twodoor::protocol::{Arguments, Catalog, Content, Limits, Operation, Outcome, RawJson, Tool, ToolParts, schema};
 
@@ -32,12 +35,23 @@ pub(crate) struct Call {
     /// Show the argument vector, the folder and the environment's names, and run nothing
     #[arg(long)]
     dry_run: bool,
+    /// Refuse what cannot be undone instead of asking at the terminal
+    #[arg(long)]
+    deny_irreversible: bool,
     /// The surface file
     #[arg(long, short, value_name = "SURFACE", default_value = super::DEFAULT_SURFACE)]
     surface: PathBuf,
     /// Print one JSON object: the call's result, or the dry run
     #[arg(long)]
     json: bool,
+}
+
+/// What a call would run.
+struct Dry {
+    argv: Vec<String>,
+    cwd: String,
+    env: Vec<String>,
+    input: Option<Vec<u8>>,
 }
 
 impl Call {
@@ -61,7 +75,8 @@ impl Call {
                 return exit::usage();
             }
         };
-        let router = Router::new(loaded.tools);
+        let desk = Desk::new(if self.deny_irreversible { Stance::Deny } else { Stance::Ask });
+        let router = Router::of(&loaded).at(Arc::new(desk));
         let talks = router.backend(&self.tool).is_some_and(Backend::talks);
         let Ok(catalog) = Catalog::build(loaded.parts) else { return exit::surface() };
         if let Some(refused) = misfit(&catalog, &self.tool, &arguments) {
@@ -97,30 +112,90 @@ impl Call {
     }
 
     fn show(&self, router: &Router, arguments: &Arguments) -> ExitCode {
-        let Some(Backend::Command(command)) = router.backend(&self.tool) else { return exit::usage() };
-        let prepared = match command.prepare(arguments) {
+        let planned = match router.backend(&self.tool) {
+            Some(Backend::Http(request)) => return self.show_request(request, arguments),
+            Some(Backend::Upstream(of)) => return self.show_passed_on(of, arguments),
+            Some(Backend::Command(command)) => command.prepare(arguments).map_err(|why| why.to_string()).map(|ready| {
+                let program = ready.program.display().to_string();
+                Dry {
+                    argv: std::iter::once(program).chain(ready.argv.iter().cloned()).collect(),
+                    cwd: ready.cwd.display().to_string(),
+                    env: ready.env.clone(),
+                    input: ready.input().map(<[u8]>::to_vec),
+                }
+            }),
+            Some(Backend::Target(target)) => target.plan(arguments).map_err(|why| why.to_text()).map(|plan| Dry {
+                argv: plan.argv(),
+                cwd: target.folder().display().to_string(),
+                env: plan.env(),
+                input: plan.input().map(<[u8]>::to_vec),
+            }),
+            Some(Backend::Operator(_)) | None => {
+                Err("what it would run is known by its arguments alone: nothing is shown of it".to_owned())
+            }
+        };
+        let Dry { argv, cwd, env, input } = match planned {
+            Ok(dry) => dry,
+            Err(refused) => {
+                show::error(&refused, "change the arguments");
+                return exit::differs();
+            }
+        };
+        let input = input.as_deref().map(String::from_utf8_lossy);
+        if self.json {
+            show::out(&format!("{:#}\n", json!({ "argv": argv, "cwd": cwd, "env": env, "stdin": input })));
+        } else {
+            show::out(&format!(
+                "argv   {}\ncwd    {}\nenv    {}\n",
+                show::quoted(&argv),
+                visible(cwd.chars()),
+                env.join(" ")
+            ));
+            if let Some(input) = input {
+                show::out(&format!("stdin  {} bytes\n", input.len()));
+            }
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn show_request(&self, tool: &HttpTool, arguments: &Arguments) -> ExitCode {
+        let prepared = match tool.prepare(arguments) {
             Ok(prepared) => prepared,
             Err(refused) => {
                 show::error(&refused.to_string(), "change the arguments");
                 return exit::differs();
             }
         };
-        let cwd = prepared.cwd.display().to_string();
-        let argv: Vec<String> =
-            std::iter::once(prepared.program.display().to_string()).chain(prepared.argv.clone()).collect();
-        let input = prepared.input().map(String::from_utf8_lossy);
         if self.json {
-            show::out(&format!("{:#}\n", json!({ "argv": argv, "cwd": cwd, "env": prepared.env, "stdin": input })));
+            let headers: Map<String, Value> =
+                prepared.headers.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+            let shown = json!({
+                "method": prepared.method, "url": prepared.url, "headers": headers, "body": prepared.body,
+            });
+            show::out(&format!("{shown:#}\n"));
+            return ExitCode::SUCCESS;
+        }
+        show::out(&format!("{:<6} {}\n", prepared.method, visible(prepared.url.chars())));
+        for (name, value) in &prepared.headers {
+            show::out(&format!("header {name}: {}\n", visible(value.chars())));
+        }
+        if let Some(body) = &prepared.body {
+            show::out(&format!("body   {}\n", visible(body.chars())));
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn show_passed_on(&self, of: &UpstreamBackend, arguments: &Arguments) -> ExitCode {
+        let (upstream, tool, arguments) = of.prepare(arguments);
+        if self.json {
+            let arguments: Value = serde_json::from_str(&arguments).unwrap_or_default();
+            show::out(&format!("{:#}\n", json!({ "upstream": upstream, "tool": tool, "arguments": arguments })));
         } else {
+            let arguments = visible(arguments.chars());
             show::out(&format!(
-                "argv   {}\ncwd    {}\nenv    {}\n",
-                show::quoted(&argv),
-                visible(cwd.chars()),
-                prepared.env.join(" ")
+                "upstream   {upstream}\ntool       {}\narguments  {arguments}\n",
+                visible(tool.chars())
             ));
-            if let Some(input) = input {
-                show::out(&format!("stdin  {} bytes\n", input.len()));
-            }
         }
         ExitCode::SUCCESS
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use twodoor::core::Router;
-use twodoor::core::process;
+use twodoor::core::{process, upstream};
 use twodoor::protocol::limits::ASKED_AT_MOST;
 use twodoor::protocol::{
     Ask, Caller, Catalog, ClientCapabilities, Invocation, Invoke as _, Operation, Outcome, Principal, RawJson, Revision,
@@ -34,7 +34,7 @@ pub(crate) fn out(
         state: None,
         principal: Principal::LOCAL,
         revision: Revision::MODERN,
-        client: ClientCapabilities::default(),
+        client: person(),
     };
     let shell = Arc::new(Shell::new());
     let outcome = runtime.block_on(async {
@@ -62,13 +62,26 @@ pub(crate) fn out(
         }
     });
     shell.clear();
-    runtime.block_on(process::settle(process::GRACE));
+    runtime.block_on(async {
+        upstream::close_all().await;
+        process::settle(process::GRACE).await
+    });
     // A read of standard input may block for ever; it holds nothing that matters now.
     runtime.shutdown_background();
     outcome.map_err(|problem| {
         show::error(&problem, "call it in a terminal, or through a client that can answer");
         exit::differs()
     })
+}
+
+/// What can be asked of whoever sits at the terminal, if anybody does.
+fn person() -> ClientCapabilities {
+    match asking::is_possible() {
+        true => {
+            ClientCapabilities::read(&RawJson::encode(&serde_json::json!({ "elicitation": { "form": {}, "url": {} } })))
+        }
+        false => ClientCapabilities::default(),
+    }
 }
 
 type Answered = (Vec<(Box<str>, RawJson)>, Option<Value>);

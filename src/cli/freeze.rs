@@ -9,7 +9,7 @@ use twodoor::surface::frozen::{Frozen, Label};
 use twodoor::surface::{LoadedSurface, Surface, lock};
 use twodoor::transport::http::is_path_safe;
 
-use super::digest::write_as;
+use super::lock::write_as;
 use super::{SurfaceFile, exit, show};
 
 /// Keeps a surface as it is now, to be served beside what it becomes

@@ -1,15 +1,24 @@
 //! The command line: one file a subcommand, each of which builds what it needs and maps results to exit codes.
 
+mod approvals;
 mod asking;
 mod call;
 mod carry;
 mod check;
 mod completions;
+mod diff;
 mod digest;
+mod effects;
+mod export;
 mod freeze;
 mod import;
+mod init;
+mod install;
+mod listed;
+mod lock;
 mod logging;
 mod mounts;
+mod own_file;
 mod probe;
 mod read;
 mod reload;
@@ -18,7 +27,9 @@ mod show;
 mod signals;
 mod state;
 mod talk;
+mod target;
 mod token;
+mod verify;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -79,10 +90,17 @@ enum Command {
     Read(read::Read),
     Prompt(read::Prompt),
     Digest(digest::Digest),
+    Diff(diff::Diff),
+    Lock(lock::WriteLock),
+    Verify(verify::Verify),
     Freeze(freeze::Freeze),
     Probe(probe::Probe),
     Import(import::Import),
+    Init(init::Init),
+    Install(install::Install),
+    Export(export::Export),
     Token(token::Token),
+    Approvals(approvals::Approvals),
     Completions(completions::Completions),
 }
 
@@ -103,10 +121,17 @@ pub(crate) fn run() -> ExitCode {
         Command::Read(read) => read.run(),
         Command::Prompt(prompt) => prompt.run(),
         Command::Digest(digest) => digest.run(),
+        Command::Diff(diff) => diff.run(),
+        Command::Lock(lock) => lock.run(),
+        Command::Verify(verify) => verify.run(),
         Command::Freeze(freeze) => freeze.run(),
         Command::Probe(probe) => probe.run(),
         Command::Import(import) => import.run(),
+        Command::Init(init) => init.run(),
+        Command::Install(install) => install.run(),
+        Command::Export(export) => export.run(),
         Command::Token(token) => token.run(),
+        Command::Approvals(approvals) => approvals.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use twodoor::core::gate::{Desk, Stance};
 use twodoor::core::tasks::Running;
 use twodoor::protocol::limits::TaskLimits;
 use twodoor::protocol::{Dispatcher, Limits, Offer};
@@ -36,6 +37,9 @@ pub(crate) struct Wanted {
     pub(crate) limits: Limits,
     /// Where the first surface keeps its tasks, if somebody says so.
     pub(crate) state: Option<PathBuf>,
+    pub(crate) stance: Stance,
+    /// Where decisions about calls are written, if not into the state folders.
+    pub(crate) audit: Option<PathBuf>,
     pub(crate) watch: bool,
     pub(crate) json: bool,
 }
@@ -73,7 +77,8 @@ impl Wanted {
             show::error(&problem, "serve some of them by another process, or leave frozen ones out by --no-frozen");
             return Err(exit::surface());
         }
-        let read: Vec<_> = files.into_iter().map(|file| self.read(file)).collect();
+        let desks = files.iter().map(|_| self.desk()).collect::<Result<Vec<_>, _>>()?;
+        let read: Vec<_> = files.into_iter().zip(desks).map(|(file, desk)| self.read(file, desk)).collect();
         let refused: Vec<_> = read.iter().filter_map(|read| read.as_ref().err()).collect();
         if !refused.is_empty() {
             refused.into_iter().for_each(show::problems_on_stderr);
@@ -107,10 +112,23 @@ impl Wanted {
         Ok(files)
     }
 
-    fn read(&self, (path, frozen): File) -> Result<Read, Problems> {
+    /// What the gate of one surface keeps.
+    fn desk(&self) -> Result<Arc<Desk>, ExitCode> {
+        let desk = Desk::new(self.stance);
+        if let Some(file) = &self.audit {
+            desk.audit_to(file).map_err(|error| {
+                let remedy = "give --audit a file of this user's own, or one that does not exist yet";
+                show::error(&error.to_string(), remedy);
+                exit::state()
+            })?;
+        }
+        Ok(Arc::new(desk))
+    }
+
+    fn read(&self, (path, frozen): File, desk: Arc<Desk>) -> Result<Read, Problems> {
         // From before the first reading on, so that nothing is missed.
         let watching = Watching::begin(&path, self.watch);
-        let reading = Reading { path, offer: self.offer, task_list: self.task_list, mode: self.mode, frozen };
+        let reading = Reading { path, offer: self.offer, task_list: self.task_list, mode: self.mode, frozen, desk };
         let ready = reading.read()?;
         Ok(Read { name: reading.name(&ready.loaded), ready, reading, watching })
     }
@@ -133,7 +151,7 @@ impl Wanted {
         let hub = Hub::new();
         let folder =
             self.state.as_deref().map(|state| if first.is_some() { beside(state, &name) } else { state.to_owned() });
-        let state = Arc::new(State::new(folder, &name, hub.clone(), running.clone()));
+        let state = Arc::new(State::new(folder, &name, hub.clone(), running.clone(), Arc::clone(&reading.desk)));
         state.open_for(&ready.catalog).map_err(|(problem, remedy)| {
             show::error(&problem, remedy);
             exit::state()

@@ -1,18 +1,11 @@
 //! `twodoor probe`: both doors of any MCP server, side by side.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::task::JoinHandle;
-use twodoor::client::{self, HttpTarget, Options, Pipes, Program, Target};
-use twodoor::core::process::{self, Capture, Environment, Exit, Stderr};
-use twodoor::protocol::invoke::BoxFuture;
-use twodoor::protocol::json::shortened;
+use twodoor::client::{self, Options};
 
-use super::signals::Signals;
-use super::{exit, show};
+use super::{exit, show, target};
 
 /// Opens the modern and the legacy door of a server and compares what they show
 #[derive(clap::Args)]
@@ -34,32 +27,20 @@ pub(crate) struct Probe {
 impl Probe {
     pub(crate) fn run(mut self) -> ExitCode {
         // Behind a URL no word can belong to another program.
-        if self.target.first().is_some_and(|first| is_url(first)) {
+        if self.target.first().is_some_and(|first| target::is_url(first)) {
             let words = self.target.len();
             self.target.retain(|word| word != "--json");
             self.json |= self.target.len() < words;
         }
-        let target = match read_target(&self.target) {
+        let target = match target::read("probe", &self.target) {
             Ok(target) => target,
             Err((problem, remedy)) => {
                 show::error(&problem, &remedy);
                 return exit::usage();
             }
         };
-        let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().enable_all().build() else {
-            return exit::usage();
-        };
-        let report = runtime.block_on(async {
-            let _ = process::become_subreaper();
-            let options = Options::default();
-            let mut signals = Signals::catch();
-            let report = tokio::select! {
-                report = show::with_progress("opening both doors", client::probe(&target, &options)) => Some(report),
-                () = signals.next() => None,
-            };
-            let _ = process::settle(process::GRACE).await;
-            report
-        });
+        let options = Options::default();
+        let report = target::attended("opening both doors", client::probe(&target, &options));
         let Some(report) = report else {
             show::error("the probe was interrupted", "run it again, and let it end");
             return exit::usage();
@@ -67,141 +48,5 @@ impl Probe {
         let text = if self.json { report.to_json() } else { report.to_string() };
         show::out(&format!("{}\n", text.trim_end()));
         ExitCode::from(report.verdict.exit_code())
-    }
-}
-
-fn read_target(words: &[OsString]) -> Result<Target, (String, String)> {
-    let Some((first, rest)) = words.split_first() else {
-        return Err(("there is nothing to probe".to_owned(), "give a URL or a command line".to_owned()));
-    };
-    if is_url(first) {
-        if let Some(word) = rest.first() {
-            let word = shortened(&word.to_string_lossy(), 64);
-            let remedy = "a URL is probed alone; the one option is --json".to_owned();
-            return Err((format!("{word:?} stands behind the URL"), remedy));
-        }
-        let target = HttpTarget::new(&first.to_string_lossy(), &[]);
-        return target
-            .map(Target::Http)
-            .map_err(|problem| (problem.in_full(), "give a URL such as http://127.0.0.1:8484/mcp".to_owned()));
-    }
-    let program = process::Program::find_ours(first)
-        .map_err(|error| (format!("{}: {error}", first.display()), instead(first, rest)))?;
-    Ok(Target::Program(started(program, first, rest)))
-}
-
-/// A program that serves stdio, as a target.
-pub(super) fn program(words: &[OsString]) -> Result<Target, String> {
-    let (first, rest) = words.split_first().ok_or_else(|| "there is no program".to_owned())?;
-    let program = process::Program::find_ours(first).map_err(|error| format!("{}: {error}", first.display()))?;
-    Ok(Target::Program(started(program, first, rest)))
-}
-
-fn is_url(word: &OsStr) -> bool {
-    word.to_str().is_some_and(|text| text.starts_with("http://") || text.starts_with("https://"))
-}
-
-/// What to type instead of a target that is neither a URL nor a program.
-fn instead(first: &OsStr, rest: &[OsString]) -> String {
-    let text = first.to_string_lossy();
-    let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    let host = text.split('/').next().unwrap_or_default();
-    let port = host.rsplit_once(':').map(|(_, port)| port);
-    let is_address =
-        host == "localhost" || port.is_some_and(|p| !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit()));
-    let url = format!("http://{text}");
-    if rest.is_empty() && words.len() > 1 {
-        format!("give the command as separate words: twodoor probe {}", show::quoted(&words))
-    } else if is_address && HttpTarget::new(&url, &[]).is_ok() {
-        format!("did you mean {url}?")
-    } else {
-        "give a URL, or a program that is on your PATH".to_owned()
-    }
-}
-
-/// How long a server may take to end by itself once its input has ended, before it is stopped.
-const END_WITHIN: Duration = Duration::from_secs(3);
-
-fn started(program: process::Program, first: &OsStr, rest: &[OsString]) -> Program {
-    let words = std::iter::once(first).chain(rest.iter().map(OsString::as_os_str));
-    let shown = show::quoted(&words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>());
-    let arguments = rest.to_vec();
-    let connect = move || -> BoxFuture<'static, std::io::Result<Pipes>> {
-        let piped = process::spawn_piped(program.clone(), arguments.clone(), Environment::Inherited, Stderr::Piped);
-        let pipes = piped.map_err(std::io::Error::other).map(|mut piped| {
-            let stderr = piped.stderr.take();
-            let said = tokio::spawn(async move {
-                let mut capture = Capture::new(0, SAID_BYTES);
-                if let Some(stderr) = stderr {
-                    capture.fill(stderr).await;
-                }
-                capture
-            });
-            Pipes {
-                reader: Box::new(piped.stdout),
-                writer: Box::new(piped.stdin),
-                end: Box::new(move || Box::pin(end(piped.group, said))),
-            }
-        });
-        Box::pin(std::future::ready(pipes))
-    };
-    Program { shown, connect: Arc::new(connect) }
-}
-
-/// Bytes kept of what a server writes to standard error: its end, where the reason stands.
-const SAID_BYTES: usize = 4096;
-
-/// Ends a server whose input has ended, and says what was unusual about its end and what it said last.
-async fn end(group: process::Group, said: JoinHandle<Capture>) -> Option<String> {
-    let ended = match group.end_within(END_WITHIN).await {
-        Exit::Code(0) | Exit::Unknown => None,
-        Exit::Code(code) => Some(format!("the program ended with code {code}")),
-        Exit::Signal(signal) => Some(format!("the program did not end by itself and was ended by signal {signal}")),
-    };
-    // What outlives the program may hold its standard error open.
-    let said = tokio::time::timeout(process::ABANDON_PIPES, said).await;
-    let said = said.ok().and_then(Result::ok).and_then(|capture| last_lines(&capture.end(SAID_BYTES)));
-    let said = said.map(|said| format!("its standard error ends with: {said}"));
-    let parts: Vec<String> = ended.into_iter().chain(said).collect();
-    (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-/// The last lines of a server's text as one, safe to show.
-fn last_lines(bytes: &[u8]) -> Option<String> {
-    const LINES: usize = 6;
-    const CHARACTERS: usize = 200;
-    let text = String::from_utf8_lossy(bytes);
-    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| line.contains(char::is_alphanumeric)).collect();
-    let last = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default();
-    let shown: Vec<String> = last.iter().map(|line| shortened(line, CHARACTERS)).collect();
-    (!shown.is_empty()).then(|| shown.join(" | "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_to_type_instead_is_said() {
-        let remedy = |words: &[&str]| {
-            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            read_target(&words).unwrap_err()
-        };
-        assert_eq!(remedy(&["localhost:8484/mcp"]).1, "did you mean http://localhost:8484/mcp?");
-        assert_eq!(remedy(&["127.0.0.1:8484"]).1, "did you mean http://127.0.0.1:8484?");
-        let separate = "give the command as separate words: twodoor probe no-such-server serve x";
-        assert_eq!(remedy(&["no-such-server serve x"]).1, separate);
-        assert!(remedy(&["no-such-server"]).1.contains("on your PATH"));
-        let (problem, remedy) = remedy(&["http://127.0.0.1:1/mcp", "--verbose"]);
-        assert!(problem.contains("\"--verbose\" stands behind the URL") && remedy.contains("--json"));
-    }
-
-    #[test]
-    fn the_last_lines_are_one_safe_line() {
-        let shown = last_lines(b"a\nb\n\nc\r\nd\ne\nf\n\x1b[2Jg\n");
-        assert_eq!(shown.as_deref(), Some("b | c | d | e | f | \\u{1b}[2Jg"));
-        assert_eq!(last_lines(b" \n"), None);
-        let long = last_lines("x".repeat(5000).as_bytes()).unwrap();
-        assert_eq!(long.chars().count(), 201);
     }
 }

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use twodoor::core::Router;
+use twodoor::core::gate::Desk;
 use twodoor::protocol::{Catalog, Changed, Digest, Offer, Revision};
 use twodoor::surface::frozen::{self, Frozen};
 use twodoor::surface::{LoadedSurface, Problems, Surface, Touched, Watch, Watched, lock, render};
@@ -44,12 +45,14 @@ pub(crate) struct Reading {
     pub(crate) task_list: bool,
     pub(crate) mode: lock::Mode,
     pub(crate) frozen: Option<Frozen>,
+    /// What the gate of the surface keeps.
+    pub(crate) desk: Arc<Desk>,
 }
 
 impl Reading {
     /// Reads, checks, holds against the lock and builds.
     pub(crate) fn read(&self) -> Result<Ready, Problems> {
-        let Self { path, offer, task_list, mode, frozen } = self;
+        let Self { path, offer, task_list, mode, frozen, desk } = self;
         let mut loaded = Surface::load(path)?;
         loaded.parts.offer = *offer;
         loaded.parts.task_list = *task_list;
@@ -59,7 +62,7 @@ impl Reading {
         lock::check(path, &catalog, mode)?;
         let ignored = (mode == lock::Mode::Ignored).then(|| lock::check(path, &catalog, lock::Mode::IfThere));
         let unlocked = ignored.and_then(Result::err);
-        let catalog = catalog.with_behind(Router::of(&loaded));
+        let catalog = catalog.with_behind(Router::of(&loaded).at(Arc::clone(desk)));
         Ok(Ready { loaded, catalog, unlocked })
     }
 

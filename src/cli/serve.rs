@@ -9,7 +9,8 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 use tokio::sync::watch;
-use twodoor::core::process;
+use twodoor::core::gate::Stance;
+use twodoor::core::{process, upstream};
 use twodoor::protocol::{Limits, Offer, Principal};
 use twodoor::surface::callers::{CallerToken, Callers};
 use twodoor::surface::{Problems, lock};
@@ -75,10 +76,16 @@ pub(crate) struct Serve {
     /// Leave out the frozen versions that stand beside the surface files
     #[arg(long)]
     no_frozen: bool,
-    /// Where tasks of the first surface are kept, if a tool has any; another's in DIR.NAME beside it. By default
-    /// $XDG_STATE_HOME/twodoor/ and the surface's name
+    /// Where tasks, approvals and the audit log of the first surface are kept, if its tools need them; another's in
+    /// DIR.NAME beside it. By default $XDG_STATE_HOME/twodoor/ and the surface's name
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// Refuse what cannot be undone and ask nobody: there is no person here
+    #[arg(long)]
+    deny_irreversible: bool,
+    /// Write every decision about a call into this file, a JSON object a line, and not into the state folder
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
     /// Do not read surfaces again when their files change; SIGHUP still does
     #[arg(long)]
     no_watch: bool,
@@ -220,6 +227,8 @@ impl Serve {
             task_list: self.http.is_none() || self.auth.is_some(),
             limits,
             state: self.state.clone(),
+            stance: if self.deny_irreversible { Stance::Deny } else { Stance::Ask },
+            audit: self.audit.clone(),
             watch: !self.no_watch,
             json: self.json,
         }
@@ -358,6 +367,7 @@ async fn serve(
     for state in states {
         state.stop().await;
     }
+    upstream::close_all().await;
     let _ = process::settle(process::GRACE).await;
     http.and(streams)
 }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use twodoor::core::gate::Desk;
 use twodoor::core::tasks::{Audience, Running};
-use twodoor::core::{ByCatalog, Tasks};
+use twodoor::core::{ByCatalog, Router, Tasks};
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::limits::TaskLimits;
 use twodoor::protocol::{Caller, Catalog, Invocation, Invoke, Outcome, Principal, TaskView};
@@ -24,30 +25,38 @@ impl Audience for Listeners {
     }
 }
 
-/// Carries out everything that is asked of a surface; keeps its tasks, once it has any.
+/// Carries out everything that is asked of a surface; keeps its tasks, once it has any, and what its gate needs.
 pub(crate) struct State {
     folder: Option<PathBuf>,
     surface: String,
     hub: Hub,
     running: Running,
+    desk: Arc<Desk>,
     tasks: OnceLock<Tasks>,
     sweeping: AtomicBool,
 }
 
 impl State {
     /// Nothing is opened yet. Tasks run within `running`, whoever else does.
-    pub(crate) fn new(folder: Option<PathBuf>, surface: &str, hub: Hub, running: Running) -> Self {
+    pub(crate) fn new(folder: Option<PathBuf>, surface: &str, hub: Hub, running: Running, desk: Arc<Desk>) -> Self {
         let (tasks, sweeping) = (OnceLock::new(), AtomicBool::new(false));
-        Self { folder, surface: surface.to_owned(), hub, running, tasks, sweeping }
+        Self { folder, surface: surface.to_owned(), hub, running, desk, tasks, sweeping }
     }
 
-    /// Opens the folder, if the catalog has tools that make tasks and it is not open; or the problem and its remedy.
+    /// Opens the folder, if the catalog has tools that make tasks, or that a person may have to approve, and it is not
+    /// open; or the problem and its remedy.
     pub(crate) fn open_for(&self, catalog: &Catalog) -> Result<(), (String, &'static str)> {
+        let folder = || self.folder.clone().or_else(|| folder_of(&self.surface));
+        // Without a folder a person is asked through the client alone.
+        if catalog.behind::<Router>().is_some_and(|router| router.is_gated())
+            && let Some(folder) = folder()
+        {
+            self.desk.open(&folder).map_err(|error| (error.to_string(), error.remedy()))?;
+        }
         if !catalog.has_tasks() || self.tasks.get().is_some() {
             return Ok(());
         }
-        let default = || default_folder(&self.surface, |name| std::env::var_os(name));
-        let Some(folder) = self.folder.clone().or_else(default) else {
+        let Some(folder) = folder() else {
             let problem = "there is no home to keep tasks in: HOME is not set".to_owned();
             return Err((problem, "give a folder with --state"));
         };
@@ -85,7 +94,12 @@ impl Invoke for State {
     }
 }
 
-/// Where state is kept if nobody says where (XDG Base Directory Specification: relative paths are ignored).
+/// Where the state of a surface is kept if nobody says where.
+pub(crate) fn folder_of(surface: &str) -> Option<PathBuf> {
+    default_folder(surface, |name| std::env::var_os(name))
+}
+
+/// The same for these variables (XDG Base Directory Specification: relative paths are ignored).
 fn default_folder(surface: &str, variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Option<PathBuf> {
     let folder = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")))?;

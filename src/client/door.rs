@@ -66,6 +66,17 @@ pub struct Called {
     pub result: RawJson,
 }
 
+/// A call of a tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'c> {
+    /// The tool.
+    pub name: &'c str,
+    /// What it is called with.
+    pub arguments: &'c Arguments,
+    /// The token under which the server may tell its progress; it tells none if absent.
+    pub progress: Option<u64>,
+}
+
 type Plans = HashMap<String, Result<HeaderPlan, String>>;
 
 /// An open door.
@@ -152,6 +163,12 @@ impl Door {
     /// Dropping the future, or running out of `within`, cancels the call at the server where its
     /// revision and transport have a way to say so.
     pub async fn call_tool(&self, name: &str, arguments: &Arguments, within: Duration) -> Result<Called, Problem> {
+        self.call(Call { name, arguments, progress: None }, within).await
+    }
+
+    /// As [`Door::call_tool`], for a caller that hears progress.
+    pub async fn call(&self, call: Call<'_>, within: Duration) -> Result<Called, Problem> {
+        let Call { name, arguments, progress } = call;
         let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mirrored = match plans.get(name) {
             None => Vec::new(),
@@ -162,7 +179,7 @@ impl Door {
         let params = vec![("name", RawJson::encode(&name)), ("arguments", arguments.text().clone())];
         let mut headers = vec![(headers::NAME.to_owned(), headers::encode(name))];
         headers.extend(mirrored);
-        let result = self.request(Method::ToolsCall, params, headers, within).await?;
+        let result = self.request_with(Method::ToolsCall, params, headers, progress, within).await?;
         let members = result.members().unwrap_or_default();
         let member = |name: &str| members.iter().find(|(key, _)| &**key == name).map(|(_, value)| value);
         let ending = match member("resultType").and_then(RawJson::as_text).as_deref() {
@@ -176,6 +193,11 @@ impl Door {
         Ok(Called { ending, result })
     }
 
+    /// Whether nothing will come through this door any more, as far as that is known without asking.
+    pub fn is_closed(&self) -> bool {
+        self.peer.is_closed()
+    }
+
     /// Closes the door: ends the session or the program; says how it ended, if that is known.
     pub async fn close(self) -> Option<String> {
         let headers = version_header(self.opening.revision);
@@ -185,13 +207,31 @@ impl Door {
     async fn request(
         &self,
         method: Method,
+        params: Vec<(&str, RawJson)>,
+        mirrored: Vec<(String, String)>,
+        within: Duration,
+    ) -> Result<RawJson, Problem> {
+        self.request_with(method, params, mirrored, None, within).await
+    }
+
+    async fn request_with(
+        &self,
+        method: Method,
         mut params: Vec<(&str, RawJson)>,
         mut mirrored: Vec<(String, String)>,
+        progress: Option<u64>,
         within: Duration,
     ) -> Result<RawJson, Problem> {
         let mut headers = version_header(self.opening.revision);
-        if self.opening.revision.era() == Era::Modern {
-            params.push(("_meta", claim(&self.options)));
+        let modern = self.opening.revision.era() == Era::Modern;
+        let mut meta = if modern { claim(&self.options) } else { json!({}) };
+        if let (Some(token), Some(meta)) = (progress, meta.as_object_mut()) {
+            meta.insert("progressToken".to_owned(), token.into());
+        }
+        if modern || progress.is_some() {
+            params.push(("_meta", RawJson::encode(&meta)));
+        }
+        if modern {
             headers.push((headers::METHOD.to_owned(), method.name().to_owned()));
             headers.append(&mut mirrored);
         }
@@ -204,12 +244,12 @@ fn version_header(revision: Revision) -> Vec<(String, String)> {
 }
 
 /// The metadata of every modern request (2026-07-28 basic, `_meta`): nothing can be asked of this client.
-fn claim(options: &Options) -> RawJson {
-    RawJson::encode(&json!({
+fn claim(options: &Options) -> serde_json::Value {
+    json!({
         CLAIM_VERSION: Revision::MODERN.name(),
         CLAIM_CLIENT: { "name": options.name, "version": options.version },
         CLAIM_CAPABILITIES: {},
-    }))
+    })
 }
 
 async fn open(peer: &Peer, era: Era, options: &Options) -> Result<Opening, Problem> {
@@ -223,7 +263,7 @@ async fn discover(peer: &Peer, options: &Options) -> Result<Opening, Problem> {
     let method = Method::Discover;
     let mut headers = version_header(Revision::MODERN);
     headers.push((headers::METHOD.to_owned(), method.name().to_owned()));
-    let ask = Ask { method: method.name(), params: vec![("_meta", claim(options))], headers };
+    let ask = Ask { method: method.name(), params: vec![("_meta", RawJson::encode(&claim(options)))], headers };
     let answer = Answer::read(method, &peer.request(&ask, options.answer).await?)?;
     let listed = match answer.member("supportedVersions") {
         Some(Json::Array(listed)) => listed.iter().filter_map(Json::as_str),

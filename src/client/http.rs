@@ -1,34 +1,30 @@
-//! A server behind an `http://` URL: one POST a message, the answer as JSON or as an event stream.
+//! A server behind a URL: one POST a message, the answer as JSON or as an event stream.
 //!
 //! Promises: no redirect is followed, no proxy is asked, nothing is resolved but the URL's own
-//! host; every answer is bounded in size and time; a request is sent once. The session id that a
-//! handshake brings goes with what follows it.
+//! host; every answer is bounded in size and time; a request is sent once, and cancelled where its
+//! asker is gone. The session id that a handshake brings goes with what follows it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body as _, Incoming};
-use hyper::client::conn::http1::{Builder, SendRequest};
+use hyper::body::Incoming;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION, WWW_AUTHENTICATE};
 use hyper::{Request, Response, StatusCode, Uri};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 
 use super::Options;
+use super::hear::Flood;
+use super::outbound::{Origin, Pool, Reach, Sender, Unanswered, Unreachable, collect};
 use super::problem::{Problem, excerpt};
 use super::sse::Events;
 use super::wire::{self, Ask};
 use crate::protocol::json::{JsonLimits, shortened};
 use crate::protocol::limits::{ERROR_BODY_BYTES, SESSION_ID_BYTES};
-use crate::protocol::{Malformed, Message, Method, RawJson, RequestId};
+use crate::protocol::{Malformed, Message, Method, RawJson, RequestId, headers};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-
-/// Connections kept for the next request.
-const IDLE: usize = 8;
 
 /// Requests of the server that are answered on one event stream.
 const ANSWERED_ON_A_STREAM: usize = 100;
@@ -36,47 +32,53 @@ const ANSWERED_ON_A_STREAM: usize = 100;
 /// How long the end of a session may take.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Where a server listens, and the headers that go with every request.
+/// Where a server listens, the headers that go with every request, and how it may be reached.
 #[derive(Debug, Clone)]
 pub struct HttpTarget {
-    authority: String,
-    host: String,
-    port: u16,
+    origin: Origin,
     path: String,
     headers: Vec<(HeaderName, HeaderValue)>,
+    reach: Reach,
 }
 
 impl HttpTarget {
-    /// Reads an `http://` URL; `headers` are names and values, for authorization say.
+    /// Reads a URL that the operator typed, whose address may be any; `headers` are names and values, for
+    /// authorization say.
     pub fn new(url: &str, headers: &[(String, String)]) -> Result<Self, Problem> {
         let refused = |why: &str| Problem::Url(why.to_owned());
-        let uri: Uri = url.parse().map_err(|_| refused("expected http://host:port/path"))?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some("https") => {
-                return Err(refused("https is not spoken yet: put a local proxy in front, or name an http:// address"));
-            }
-            _ => return Err(refused("expected http://host:port/path")),
-        }
+        let uri: Uri = url.parse().map_err(|_| refused("expected https://host:port/path"))?;
+        let tls = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(refused("expected https://host:port/path or http://host:port/path")),
+        };
         let authority = uri.authority().ok_or_else(|| refused("it names no host"))?;
         if authority.as_str().contains('@') {
             return Err(refused("it holds a user name: send an authorization header instead"));
         }
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        let headers = headers.iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>()?;
-        Ok(Self {
-            authority: authority.to_string(),
-            host,
-            port: authority.port_u16().unwrap_or(80),
-            path: uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
-            headers,
-        })
+        let port = authority.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        let path = uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
+        Self::at(Origin { tls, host, port }, path, headers, Reach::new(true))
+    }
+
+    /// A server of that origin; `path` is path and query as they go on the wire.
+    pub fn at(origin: Origin, path: String, headers: &[(String, String)], reach: Reach) -> Result<Self, Problem> {
+        let headers = headers.iter().map(|(name, value)| secret_header(name, value)).collect::<Result<_, _>>()?;
+        Ok(Self { origin, path, headers, reach })
     }
 
     /// The address for a person, without the query, which may hold a secret.
     pub fn shown(&self) -> String {
-        format!("http://{}{}", self.authority, self.path.split('?').next().unwrap_or_default())
+        format!("{}{}", self.origin, self.path.split('?').next().unwrap_or_default())
     }
+}
+
+/// A header that is not shown where a request is.
+fn secret_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Problem> {
+    let (name, mut value) = header(name, value)?;
+    value.set_sensitive(true);
+    Ok((name, value))
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Problem> {
@@ -84,16 +86,39 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Problem>
     Ok((name.parse().map_err(|_| bad())?, value.parse().map_err(|_| bad())?))
 }
 
-type Sender = SendRequest<Full<Bytes>>;
-
 /// One server behind a URL.
 #[derive(Debug)]
-pub(super) struct HttpPeer {
+pub(super) struct HttpPeer(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     target: HttpTarget,
     options: Options,
     next_id: AtomicI64,
-    idle: Mutex<Vec<Sender>>,
+    pool: Pool,
     session: Mutex<Option<HeaderValue>>,
+    flood: Mutex<Flood>,
+}
+
+/// A request whose answer is awaited; dropped before, it tells the server, where closing the stream does not.
+struct Waiting {
+    /// `None` once there is nothing to cancel.
+    inner: Option<Arc<Inner>>,
+    id: i64,
+    headers: Vec<(String, String)>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let (Some(inner), Ok(runtime)) = (self.inner.take(), tokio::runtime::Handle::try_current()) else { return };
+        let (id, headers) = (self.id, std::mem::take(&mut self.headers));
+        // 2025-11-25 basic/transports: a closed connection is no cancellation; the notification is.
+        runtime.spawn(async move {
+            let params = vec![("requestId", RawJson::encode(&id))];
+            let cancelled = Ask { method: "notifications/cancelled", params, headers };
+            let _ = tokio::time::timeout(FAREWELL, inner.notify(&cancelled)).await;
+        });
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -109,43 +134,58 @@ struct About<'a> {
 
 impl HttpPeer {
     pub(super) fn new(target: HttpTarget, options: &Options) -> Self {
-        Self {
+        let reach = Reach { within: options.connect, ..target.reach.clone() };
+        Self(Arc::new(Inner {
+            pool: Pool::new(target.origin.clone(), reach),
             target,
             options: options.clone(),
             next_id: AtomicI64::new(1),
-            idle: Mutex::default(),
             session: Mutex::default(),
-        }
+            flood: Mutex::default(),
+        }))
     }
 
     pub(super) async fn request(&self, ask: &Ask<'_>, within: Duration) -> Result<RawJson, Problem> {
-        let about = About { method: ask.method, id: self.next_id.fetch_add(1, Ordering::Relaxed) };
+        let about = About { method: ask.method, id: self.0.next_id.fetch_add(1, Ordering::Relaxed) };
+        let legacy = !ask.headers.iter().any(|(name, _)| name == headers::METHOD);
+        let cancels = legacy && ask.method != Method::Initialize.name();
+        let mut waiting =
+            Waiting { inner: cancels.then(|| Arc::clone(&self.0)), id: about.id, headers: ask.headers.clone() };
         // Dropping the exchange closes its stream, which cancels a modern request.
-        match tokio::time::timeout(within, self.exchange(ask, about)).await {
-            Ok(outcome) => outcome,
+        match tokio::time::timeout(within, self.0.exchange(ask, about)).await {
+            Ok(outcome) => {
+                waiting.inner = None;
+                outcome
+            }
             Err(_) => Err(Problem::Time { method: ask.method.to_owned(), within, strays: None }),
         }
     }
 
     pub(super) async fn notify(&self, ask: &Ask<'_>) -> Result<(), Problem> {
+        self.0.notify(ask).await
+    }
+
+    /// Ends the session, if there is one; the server need not agree.
+    pub(super) async fn close(self, headers: Vec<(String, String)>) {
+        if locked(&self.0.session).is_some() {
+            let about = About { method: "DELETE", id: 0 };
+            let end = self.0.send(about, hyper::Method::DELETE, Bytes::new(), &headers);
+            let _ = tokio::time::timeout(FAREWELL, end).await;
+        }
+    }
+}
+
+impl Inner {
+    async fn notify(&self, ask: &Ask<'_>) -> Result<(), Problem> {
         let about = About { method: ask.method, id: 0 };
         let (response, sender) = self.send(about, hyper::Method::POST, ask.without_id(), &ask.headers).await?;
         if !response.status().is_success() {
             return Err(self.failure(about, response).await);
         }
         if collect(response, ERROR_BODY_BYTES).await.is_ok() {
-            self.keep(sender);
+            self.pool.keep(sender);
         }
         Ok(())
-    }
-
-    /// Ends the session, if there is one; the server need not agree.
-    pub(super) async fn close(self, headers: Vec<(String, String)>) {
-        if locked(&self.session).is_some() {
-            let about = About { method: "DELETE", id: 0 };
-            let end = self.send(about, hyper::Method::DELETE, Bytes::new(), &headers);
-            let _ = tokio::time::timeout(FAREWELL, end).await;
-        }
     }
 
     async fn exchange(&self, ask: &Ask<'_>, about: About<'_>) -> Result<RawJson, Problem> {
@@ -160,7 +200,7 @@ impl HttpPeer {
         match media_type.as_str() {
             "application/json" => {
                 let body = self.body(about, response).await?;
-                self.keep(sender);
+                self.pool.keep(sender);
                 let messages = wire::read(&body, &JsonLimits::default());
                 match messages.into_iter().find_map(|message| answer(about, message)) {
                     Some(outcome) => outcome,
@@ -194,8 +234,12 @@ impl HttpPeer {
                 for message in wire::read(&event, &JsonLimits::default()) {
                     match message {
                         Ok(Message::Notification(notification)) => {
-                            if let Some(listener) = &self.options.notifications {
-                                let _ = listener.try_send(notification);
+                            if locked(&self.flood).is_over() {
+                                let why = Flood::WHY.to_owned();
+                                return Err(Problem::Closed { method: about.method.to_owned(), why });
+                            }
+                            if let Some(hear) = &self.options.hear {
+                                hear.tell(notification);
                             }
                         }
                         Ok(Message::Request(request)) if asked < ANSWERED_ON_A_STREAM => {
@@ -228,25 +272,17 @@ impl HttpPeer {
         body: Bytes,
         headers: &[(String, String)],
     ) -> Result<(Response<Incoming>, Sender), Problem> {
-        let mut request = self.build(about, verb, body, headers)?;
-        loop {
-            let idle = locked(&self.idle).pop();
-            let reused = idle.is_some();
-            let mut sender = match idle {
-                Some(sender) => sender,
-                None => self.connect(about).await?,
-            };
-            if sender.ready().await.is_err() && reused {
-                continue;
-            }
-            match sender.try_send_request(request).await {
-                Ok(response) => return Ok((response, sender)),
-                // Only what was not sent at all is sent again.
-                Err(mut error) => match error.take_message() {
-                    Some(unsent) if reused => request = unsent,
-                    _ => return Err(closed(about, &error.into_error())),
-                },
-            }
+        let request = self.build(about, verb, body, headers)?;
+        self.pool.send(request).await.map_err(|error| self.unanswered(about, error))
+    }
+
+    fn unanswered(&self, about: About<'_>, error: Unanswered) -> Problem {
+        let to = self.target.shown();
+        match error {
+            Unanswered::Closed(error) => closed(about, &error),
+            Unanswered::Unreachable(Unreachable::Time(within)) => Problem::ConnectTime { to, within },
+            Unanswered::Unreachable(Unreachable::Connect(source)) => Problem::Connect { to, source },
+            Unanswered::Unreachable(other) => Problem::Connect { to, source: std::io::Error::other(other) },
         }
     }
 
@@ -261,7 +297,7 @@ impl HttpPeer {
         let built = Request::builder().method(verb).uri(&self.target.path).body(Full::new(body));
         let mut request = built.map_err(|_| Problem::Url("its path is no path of HTTP".to_owned()))?;
         let sent = request.headers_mut();
-        let authority = self.target.authority.parse().map_err(|_| Problem::Header("host".to_owned()))?;
+        let authority = self.target.origin.authority().parse().map_err(|_| Problem::Header("host".to_owned()))?;
         sent.insert(HOST, authority);
         sent.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         if has_body {
@@ -278,32 +314,6 @@ impl HttpPeer {
             sent.insert(SESSION, session);
         }
         Ok(request)
-    }
-
-    async fn connect(&self, about: About<'_>) -> Result<Sender, Problem> {
-        let HttpTarget { host, port, .. } = &self.target;
-        let (to, within) = (self.target.shown(), self.options.connect);
-        let stream = match tokio::time::timeout(within, TcpStream::connect((host.as_str(), *port))).await {
-            Err(_) => return Err(Problem::ConnectTime { to, within }),
-            Ok(Err(source)) => return Err(Problem::Connect { to, source }),
-            Ok(Ok(stream)) => stream,
-        };
-        // Only the delay of small writes depends on it.
-        let _ = stream.set_nodelay(true);
-        let (sender, connection) =
-            Builder::new().handshake(TokioIo::new(stream)).await.map_err(|error| closed(about, &error))?;
-        // The task ends with the connection: when its sender and its last body are dropped.
-        tokio::spawn(async move {
-            let _ = connection.await;
-        });
-        Ok(sender)
-    }
-
-    fn keep(&self, sender: Sender) {
-        let mut idle = locked(&self.idle);
-        if idle.len() < IDLE {
-            idle.push(sender);
-        }
     }
 
     fn begin_session(&self, response: &Response<Incoming>) -> Result<(), Problem> {
@@ -380,24 +390,6 @@ fn media_type(response: &Response<Incoming>) -> String {
     let value = response.headers().get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
     let essence = value.split(|byte| *byte == b';').next().unwrap_or_default();
     String::from_utf8_lossy(essence.trim_ascii()).to_ascii_lowercase()
-}
-
-/// The body of at most `limit` bytes; `Err(None)` if it is longer.
-async fn collect(response: Response<Incoming>, limit: usize) -> Result<Bytes, Option<hyper::Error>> {
-    let mut body = response.into_body();
-    let over = |bytes: u64| usize::try_from(bytes).map_or(true, |bytes| bytes > limit);
-    if over(body.size_hint().lower()) {
-        return Err(None);
-    }
-    let mut out = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(bytes) = frame.map_err(Some)?.into_data() else { continue };
-        if bytes.len() > limit.saturating_sub(out.len()) {
-            return Err(None);
-        }
-        out.extend_from_slice(&bytes);
-    }
-    Ok(out.freeze())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use super::problem::Problem;
+use crate::protocol::compare;
 use crate::protocol::digest::{self, Foreign};
 use crate::protocol::json::{JsonLimits, Kind, shortened};
 use crate::protocol::limits::{LISTING_BYTES, LISTING_PAGES, LISTING_TOOLS};
@@ -50,17 +51,14 @@ pub struct Listing {
     pub published: Vec<Published>,
     /// What is unusual about them.
     pub remarks: Vec<String>,
+    /// How long the list may be kept, milliseconds: the shortest time that a page says.
+    pub ttl_ms: Option<u64>,
 }
 
 impl Listing {
     /// The names in order; a tool without one is shown by its place.
     pub fn names(&self) -> Vec<String> {
-        let name = |(index, tool): (usize, &Json)| {
-            tool.get("name")
-                .and_then(Json::as_str)
-                .map_or_else(|| format!("(tool {} has no name)", index + 1), str::to_owned)
-        };
-        self.tools.iter().enumerate().map(name).collect()
+        compare::names(&self.tools)
     }
 }
 
@@ -72,6 +70,7 @@ pub(super) struct Pages {
     cursors: HashSet<Box<str>>,
     published: Vec<Published>,
     remarks: Vec<String>,
+    ttl_ms: Option<u64>,
 }
 
 impl Pages {
@@ -99,6 +98,8 @@ impl Pages {
                 self.published.push(found);
             }
         }
+        let ttl_ms = member("ttlMs").and_then(|ttl| ttl.as_str().parse().ok());
+        self.ttl_ms = ttl_ms.into_iter().chain(self.ttl_ms).min();
         let Some(cursor) = member("nextCursor") else { return Ok(None) };
         match cursor.as_text() {
             Some(_) if self.count >= LISTING_PAGES => {
@@ -138,7 +139,7 @@ impl Pages {
         if !twice.is_empty() {
             remarks.push(format!("names that more than one tool has: {twice}"));
         }
-        Ok(Listing { text, tools, digest, pages: self.count, published: self.published, remarks })
+        Ok(Listing { text, tools, digest, pages: self.count, published: self.published, remarks, ttl_ms: self.ttl_ms })
     }
 }
 

@@ -4,13 +4,15 @@
 //! the engine reads its own peers, and what cannot be read so is "cannot tell", never a guess;
 //! a definition is kept as it was delivered. Never follows a redirect, asks a proxy or spawns a
 //! process: a server that is a program comes as a [`Connect`] closure. Used by `probe`, `verify`
-//! and `import`, and by upstreams.
+//! and `import`, and by `core` for upstreams and requests.
 
 mod door;
 #[cfg(test)]
 mod fake;
+mod hear;
 mod http;
 mod listing;
+pub mod outbound;
 mod peer;
 mod probe;
 mod problem;
@@ -21,9 +23,8 @@ mod wire;
 
 use std::time::Duration;
 
-use tokio::sync::mpsc;
-
-pub use door::{Called, Door, Ending, Opening, Server};
+pub use door::{Call, Called, Door, Ending, Opening, Server};
+pub use hear::Hear;
 pub use http::HttpTarget;
 pub use listing::{Listing, Published};
 pub use peer::{Connect, Program, Target};
@@ -31,7 +32,6 @@ pub use probe::{Changed, Differences, Digests, DoorReport, PublishedSays, Report
 pub use problem::Problem;
 pub use stdio::{End, Pipes};
 
-use crate::protocol::Notification;
 use crate::protocol::limits::ANSWER_BYTES;
 
 /// How patient a client is, how much it takes, and who it says it is.
@@ -49,8 +49,8 @@ pub struct Options {
     pub name: String,
     /// The client's version, as servers see it.
     pub version: String,
-    /// Where the servers' notifications go; those that do not fit are dropped.
-    pub notifications: Option<mpsc::Sender<Notification>>,
+    /// Hears the server's notifications.
+    pub hear: Option<Hear>,
 }
 
 impl Default for Options {
@@ -62,7 +62,7 @@ impl Default for Options {
             answer_bytes: ANSWER_BYTES,
             name: env!("CARGO_PKG_NAME").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            notifications: None,
+            hear: None,
         }
     }
 }

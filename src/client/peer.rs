@@ -93,6 +93,14 @@ impl Peer {
         }
     }
 
+    /// Whether nothing will come any more, as far as that is known without asking.
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            Self::Stdio(peer) => peer.is_closed(),
+            Self::Http(_) => false,
+        }
+    }
+
     /// What came that answers nothing.
     pub(super) fn strays(&self) -> Option<String> {
         match self {

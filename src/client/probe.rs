@@ -1,6 +1,6 @@
 //! Opens both doors of a server and compares what they show.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -8,8 +8,9 @@ use super::Options;
 use super::door::{Door, Server};
 use super::listing::{Listing, Published};
 use super::peer::Target;
-use crate::protocol::digest::{self, Digest, Foreign};
-use crate::protocol::{Era, Json};
+use crate::protocol::Era;
+use crate::protocol::compare::{Change, Kind, compare};
+use crate::protocol::digest::{Digest, Foreign};
 
 /// What both doors show, and what that means.
 #[derive(Debug, Clone, Serialize)]
@@ -133,6 +134,8 @@ pub struct Differences {
     pub reordered: bool,
     /// Whether the lists agree in one canonical form only.
     pub one_form_only: bool,
+    /// What each difference means to whoever relies on the modern door's list and is given the legacy door's.
+    pub changes: Vec<Change>,
 }
 
 /// A tool that two doors define differently.
@@ -239,55 +242,48 @@ impl Differences {
         if sorted || rfc8785 {
             return Self { one_form_only: sorted != rfc8785, ..Self::default() };
         }
-        let (modern, legacy) = (keyed(modern), keyed(legacy));
-        let only = |here: &[(Key, &Json)], there: &[(Key, &Json)]| {
-            let there: BTreeSet<&Key> = there.iter().map(|(key, _)| key).collect();
-            here.iter().filter(|(key, _)| !there.contains(key)).map(|(key, _)| key.0.clone()).collect::<Vec<_>>()
+        let compared = compare(&modern.tools, &legacy.tools);
+        let only = |here: &[String], there: &[String]| {
+            let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+            there.iter().for_each(|name| *left.entry(name.as_str()).or_default() += 1);
+            let unmatched = |name: &&String| match left.get_mut(name.as_str()) {
+                Some(count) if *count > 0 => {
+                    *count -= 1;
+                    false
+                }
+                _ => true,
+            };
+            here.iter().filter(unmatched).cloned().collect::<Vec<_>>()
         };
-        let by_key: BTreeMap<&Key, &Json> = legacy.iter().map(|(key, tool)| (key, *tool)).collect();
-        let changed = modern.iter().filter_map(|(key, tool)| {
-            let members = different_members(tool, by_key.get(key)?);
-            (!members.is_empty()).then(|| Changed { name: key.0.clone(), members })
-        });
-        let shared_order = |here: &[(Key, &Json)], there: &[(Key, &Json)]| {
-            let there: BTreeSet<&Key> = there.iter().map(|(key, _)| key).collect();
-            here.iter().map(|(key, _)| key.clone()).filter(|key| there.contains(key)).collect::<Vec<_>>()
-        };
+        let (here, there) = (modern.names(), legacy.names());
+        let mut changed: Vec<Changed> = Vec::new();
+        for change in compared.changes().iter().filter(|change| change.kind == Kind::Changed) {
+            let member = change.pointer.split('/').nth(1).unwrap_or("(no object)").to_owned();
+            match changed.last_mut().filter(|last| last.name == change.tool) {
+                Some(last) if last.members.contains(&member) => {}
+                Some(last) => last.members.push(member),
+                None => changed.push(Changed { name: change.tool.clone(), members: vec![member] }),
+            }
+        }
+        changed.iter_mut().for_each(|changed| changed.members.sort());
         Self {
-            only_modern: only(&modern, &legacy),
-            only_legacy: only(&legacy, &modern),
-            changed: changed.collect(),
-            reordered: shared_order(&modern, &legacy) != shared_order(&legacy, &modern),
+            only_modern: only(&here, &there),
+            only_legacy: only(&there, &here),
+            changed,
+            reordered: compared.changes().iter().any(|change| change.kind == Kind::Reordered),
             one_form_only: false,
+            changes: compared.changes().to_vec(),
         }
     }
 
     /// Whether both lists are one.
     pub fn is_none(&self) -> bool {
-        self.only_modern.is_empty() && self.only_legacy.is_empty() && self.changed.is_empty() && !self.reordered
+        self.only_modern.is_empty()
+            && self.only_legacy.is_empty()
+            && self.changed.is_empty()
+            && self.changes.is_empty()
+            && !self.reordered
     }
-}
-
-/// A tool's name, and which of several of that name it is.
-type Key = (String, usize);
-
-fn keyed(listing: &Listing) -> Vec<(Key, &Json)> {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    let key = |name: String| {
-        let count = seen.entry(name.clone()).or_default();
-        *count += 1;
-        (name, *count)
-    };
-    listing.names().into_iter().map(key).zip(&listing.tools).collect()
-}
-
-fn different_members(a: &Json, b: &Json) -> Vec<String> {
-    let differ = |a: Option<&Json>, b: Option<&Json>| a.map(digest::sorted_keys) != b.map(digest::sorted_keys);
-    let (Some(first), Some(second)) = (a.as_object(), b.as_object()) else {
-        return if differ(Some(a), Some(b)) { vec!["(no object)".to_owned()] } else { Vec::new() };
-    };
-    let names: BTreeSet<&String> = first.iter().chain(second).map(|(name, _)| name).collect();
-    names.into_iter().filter(|name| differ(a.get(name), b.get(name))).cloned().collect()
 }
 
 #[cfg(test)]

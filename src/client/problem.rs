@@ -158,7 +158,7 @@ impl Problem {
     }
 
     /// Adds how the server ended to a problem that its end explains.
-    pub(super) fn with_end(mut self, end: Option<String>) -> Self {
+    pub fn with_end(mut self, end: Option<String>) -> Self {
         let Some(end) = end else { return self };
         match &mut self {
             Self::Closed { why, .. } => why.push_str(&format!("; {end}")),

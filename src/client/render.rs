@@ -3,6 +3,7 @@
 use std::fmt::{self, Formatter};
 
 use super::probe::{Changed, Differences, Digests, DoorReport, Report, Verdict};
+use crate::protocol::Class;
 use crate::protocol::json::shortened;
 
 /// Characters of a column.
@@ -134,6 +135,14 @@ fn differing(f: &mut Formatter<'_>, differences: &Differences) -> fmt::Result {
     }
     if differences.reordered {
         writeln!(f, "listed in another order")?;
+    }
+    let counts = Class::ALL.into_iter().filter_map(|class| {
+        let count = differences.changes.iter().filter(|change| change.class == class).count();
+        (count > 0).then(|| format!("{count} {}", class.name()))
+    });
+    let counts: Vec<String> = counts.collect();
+    if !counts.is_empty() {
+        writeln!(f, "from the modern list to the legacy list: {}", counts.join(", "))?;
     }
     if differences.one_form_only {
         writeln!(f, "note: the two lists agree in one canonical form only: some number is written in two ways")?;

@@ -15,13 +15,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::Options;
+use super::hear::{Flood, Hear};
 use super::problem::{Problem, excerpt};
 use super::wire::{self, Ask};
 use crate::protocol::framing::{Line, Lines};
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::json::JsonLimits;
 use crate::protocol::limits::STRAYS_AT_MOST;
-use crate::protocol::{Fault, Malformed, Message, Method, Notification, RawJson, RequestId, Response};
+use crate::protocol::{Fault, Malformed, Message, Method, RawJson, RequestId, Response};
 
 /// Messages that wait for a server that does not read.
 const UNWRITTEN: usize = 64;
@@ -72,6 +73,7 @@ struct State {
     first_stray: Option<String>,
     /// Why nothing will come any more.
     closed: Option<String>,
+    flood: Flood,
 }
 
 impl State {
@@ -107,7 +109,7 @@ impl State {
 struct Shared {
     state: Mutex<State>,
     outgoing: mpsc::Sender<Bytes>,
-    notifications: Option<mpsc::Sender<Notification>>,
+    hear: Option<Hear>,
     limit: usize,
     json: JsonLimits,
 }
@@ -171,9 +173,11 @@ impl Shared {
                 }
             }
             Ok(Message::Notification(notification)) => {
-                if let Some(listener) = &self.notifications {
-                    // A listener that falls behind misses some: answers must not wait for it.
-                    let _ = listener.try_send(notification);
+                if self.state().flood.is_over() {
+                    return Err(Flood::WHY.to_owned());
+                }
+                if let Some(hear) = &self.hear {
+                    hear.tell(notification);
                 }
                 Ok(())
             }
@@ -270,7 +274,7 @@ impl StdioPeer {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             outgoing,
-            notifications: options.notifications.clone(),
+            hear: options.hear.clone(),
             limit: options.answer_bytes,
             json: JsonLimits::default(),
         });
@@ -306,6 +310,11 @@ impl StdioPeer {
 
     pub(super) async fn notify(&self, ask: &Ask<'_>) -> Result<(), Problem> {
         self.shared.outgoing.send(ask.without_id()).await.map_err(|_| self.shared.closed(ask.method))
+    }
+
+    /// Whether one of the streams has ended.
+    pub(super) fn is_closed(&self) -> bool {
+        self.shared.state().closed.is_some()
     }
 
     /// What came that answers nothing.

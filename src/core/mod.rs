@@ -12,12 +12,15 @@ pub mod command;
 pub mod confine;
 mod fill;
 pub mod gate;
+mod given;
+pub mod http;
 pub mod outgoing;
 pub mod process;
 pub mod prompt;
 pub mod resource;
 pub mod store;
 pub mod tasks;
+pub mod upstream;
 
 pub use backend::{ByCatalog, Router};
 pub use tasks::Tasks;

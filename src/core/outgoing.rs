@@ -50,6 +50,22 @@ impl Outgoing {
         out
     }
 
+    /// The text, and a last line each for what was removed and for what was cut: of how many bytes, and what to do.
+    pub(super) fn told(self, cut_of: Option<&str>, how_to_narrow: &str) -> String {
+        let Self { mut text, removed, .. } = self;
+        let shown = text.len();
+        let removed = (removed > 0).then(|| format!("[removed: {removed} invisible characters]"));
+        let cut = cut_of.map(|total| format!("[cut: {shown} of {total} bytes shown; {how_to_narrow}]"));
+        for note in removed.into_iter().chain(cut) {
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&note);
+            text.push('\n');
+        }
+        text
+    }
+
     fn push(&mut self, character: char, most: usize) -> bool {
         if self.text.len().saturating_add(character.len_utf8()) > most {
             self.cut = true;
@@ -57,6 +73,38 @@ impl Outgoing {
         }
         self.text.push(character);
         true
+    }
+}
+
+/// The bytes without any of these secrets, which a server may have sent back: an echo, a debug page.
+pub(super) fn without_secrets(bytes: bytes::Bytes, secrets: &[String]) -> bytes::Bytes {
+    /// Shorter ones would be found where nobody wrote them.
+    const SECRET_BYTES: usize = 6;
+    const IN_ITS_PLACE: &[u8] = b"[secret]";
+    let mut bytes = bytes;
+    for secret in secrets.iter().filter(|secret| secret.len() >= SECRET_BYTES) {
+        let finder = memchr::memmem::Finder::new(secret.as_bytes());
+        let mut out = Vec::new();
+        let mut from = 0;
+        for at in finder.find_iter(&bytes) {
+            out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
+            out.extend_from_slice(IN_ITS_PLACE);
+            from = at.saturating_add(secret.len());
+        }
+        if from > 0 {
+            out.extend_from_slice(bytes.get(from..).unwrap_or_default());
+            bytes = out.into();
+        }
+    }
+    bytes
+}
+
+/// `narrow log with path, author or count`
+pub(super) fn how_to_narrow(tool: &str, arguments: &[String]) -> String {
+    match arguments.split_last() {
+        None => format!("{tool} takes no argument that narrows it"),
+        Some((only, [])) => format!("narrow {tool} with {only}"),
+        Some((last, others)) => format!("narrow {tool} with {} or {last}", others.join(", ")),
     }
 }
 
@@ -94,6 +142,17 @@ mod tests {
         for (most, text, cut) in [(6, "aé€", false), (5, "aé", true), (3, "aé", true), (2, "a", true), (0, "", true)]
         {
             assert_eq!(Outgoing::clean("aé€".as_bytes(), most), Outgoing { text: text.into(), removed: 0, cut });
+        }
+    }
+
+    #[test]
+    fn a_secret_that_was_sent_back_is_not_passed_on() {
+        let secrets = ["s3cr3t-token".to_owned(), "abc".to_owned()];
+        for (sent, passed) in [
+            ("a s3cr3t-token, s3cr3t-tokens3cr3t-token b", "a [secret], [secret][secret] b"),
+            ("abc s3cr3t", "abc s3cr3t"),
+        ] {
+            assert_eq!(without_secrets(sent.into(), &secrets), passed);
         }
     }
 

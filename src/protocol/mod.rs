@@ -8,6 +8,7 @@
 pub mod admit;
 mod asking;
 pub mod catalog;
+pub mod compare;
 pub mod connection;
 pub mod content;
 pub mod digest;
@@ -37,6 +38,7 @@ pub use catalog::{
     Place, PromptArgument, PromptParts, ResourceParts, SkillFile, SkillParts, TaskSupport, TemplateParts, Tool,
     ToolName, ToolParts,
 };
+pub use compare::{Bump, Change, Class, Comparison, compare};
 pub use connection::{Arrival, CallId, Connection, Moment, Output, Reply};
 pub use content::{Audience, Block, Body, Content, Piece, PromptMessage, ResourceContents, ResourceLink, Role};
 pub use digest::Digest;

@@ -7,7 +7,9 @@
 
 use super::declaration::ArgumentKind;
 use super::fields::Fields;
-use super::lint::{argument_as, argument_name, arguments_twice, misplaced_key, missing_key, value_kind, variable};
+use super::lint::{
+    argument_as, argument_name, arguments_twice, misplaced_key, missing_key, target_common, value_kind, variable,
+};
 use super::problem::Findings;
 use super::source::{At, Span};
 use super::tree::{Entry, Node, Value};
@@ -34,7 +36,7 @@ pub(crate) enum Origin<'t> {
 }
 
 /// One argument.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ArgumentEntry {
     pub(crate) name: At<String>,
     pub(crate) kind: ArgumentKind,
@@ -46,16 +48,48 @@ pub(crate) struct ArgumentEntry {
     pub(crate) header: Option<At<String>>,
     /// What may be suggested for it.
     pub(crate) complete: Vec<At<String>>,
+    /// The argument of a target's action that it is passed on as, if that was said.
+    pub(crate) flag: Option<At<String>>,
 }
 
 /// The keys that an argument's shorthand may have.
 const KEYS: &[&str] = &[
+    "as",
     "type",
     "title",
     "description",
     "required",
     "default",
-    "as",
+    "header",
+    "enum",
+    "const",
+    "examples",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "format",
+    "items",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "properties",
+    "additionalProperties",
+    "deprecated",
+];
+
+/// The keys that an argument of a target may have: paths are its program's own matter.
+const TARGET_KEYS: &[&str] = &[
+    "flag",
+    "type",
+    "title",
+    "description",
+    "required",
+    "default",
     "header",
     "enum",
     "const",
@@ -147,14 +181,45 @@ struct Form {
 }
 
 const OF_TOOL: Form = Form { owner: "an argument", keys: KEYS, types: &TYPES, usual: None };
+const OF_TARGET: Form = Form { keys: TARGET_KEYS, ..OF_TOOL };
 const OF_COMMAND_TEMPLATE: Form =
     Form { owner: "a variable", keys: COMMAND_VARIABLE_KEYS, types: &VARIABLE_TYPES, usual: Some("string") };
 const OF_TEMPLATE: Form = Form { keys: without_role(COMMAND_VARIABLE_KEYS), ..OF_COMMAND_TEMPLATE };
 const OF_PROMPT: Form =
     Form { owner: "an argument of a prompt", keys: PROMPT_KEYS, types: &["string"], usual: Some("string") };
 
+/// Reads the arguments of a target: its own, then those of `common` that it names.
+pub(crate) fn read_target<'t>(
+    tool: &Fields<'t>,
+    names: &[At<String>],
+    common: &[ArgumentEntry],
+    findings: &mut Findings,
+) -> Input<'t> {
+    let mut input = read_as(tool, OF_TARGET, findings);
+    if let (Origin::Schema(_), Some(first)) = (input.origin, names.first()) {
+        let message = "`common` stands beside `inputSchema`, which is published as it is";
+        findings.report(&target_common::RULE, first.span, message, "write `args`, or the arguments into the schema");
+        return input;
+    }
+    let taken = target_common::taken(names, &input.arguments, common, findings);
+    if !taken.is_empty() {
+        input.arguments.extend(taken);
+        input.schema = Some(object(&input.arguments));
+    }
+    input
+}
+
+/// Reads the arguments that targets share.
+pub(crate) fn read_common(args: &Entry, findings: &mut Findings) -> Vec<ArgumentEntry> {
+    read_all(args, OF_TARGET, findings)
+}
+
 /// Reads the arguments of a tool.
 pub(crate) fn read<'t>(tool: &Fields<'t>, findings: &mut Findings) -> Input<'t> {
+    read_as(tool, OF_TOOL, findings)
+}
+
+fn read_as<'t>(tool: &Fields<'t>, form: Form, findings: &mut Findings) -> Input<'t> {
     if let (None, Some(roles)) = (tool.get("inputSchema"), tool.get("as")) {
         misplaced_key::beside_no_schema(roles, findings);
     }
@@ -164,7 +229,7 @@ pub(crate) fn read<'t>(tool: &Fields<'t>, findings: &mut Findings) -> Input<'t> 
             if schema.is_some() {
                 arguments_twice::report(args, findings);
             }
-            shorthand(args, OF_TOOL, findings)
+            shorthand(args, form, findings)
         }
         (None, Some(schema)) => whole(schema, tool.get("as"), findings),
     }
@@ -260,6 +325,7 @@ fn argument(entry: &Entry, form: Form, findings: &mut Findings) -> ArgumentEntry
     }
     argument.required = fields.flag("required", findings).is_some_and(|flag| flag.value);
     argument.header = fields.text("header", findings);
+    argument.flag = fields.text("flag", findings);
     if let Some(said) = fields.text("as", findings) {
         let kind = kind.as_ref().map(|kind| kind.value.as_str()).or(form.usual);
         argument.kind = argument_as::read(&said, kind, findings);
@@ -269,7 +335,7 @@ fn argument(entry: &Entry, form: Form, findings: &mut Findings) -> ArgumentEntry
     let usual = form.usual.filter(|_| kind.is_none()).map(|usual| ("type", Json::String(usual.to_owned())));
     let keywords = entry.node.as_map().unwrap_or_default().iter().filter_map(|Entry { key, node }| {
         let keyword = match key.value.as_str() {
-            "required" | "as" | "complete" => return None,
+            "required" | "as" | "complete" | "flag" => return None,
             "header" => "x-mcp-header",
             known => form.keys.iter().find(|key| **key == known)?,
         };
@@ -291,6 +357,7 @@ impl ArgumentEntry {
             schema: Json::Object(Vec::new()),
             header: None,
             complete: Vec::new(),
+            flag: None,
         }
     }
 
@@ -346,6 +413,7 @@ fn whole<'t>(schema: &'t Entry, roles: Option<&'t Entry>, findings: &mut Finding
                     .get("x-mcp-header")
                     .and_then(|e| Some(At { span: e.node.span, value: e.node.as_text()?.to_owned() })),
                 complete: Vec::new(),
+                flag: None,
             }
         })
         .collect();

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use super::address::encoded;
+use super::builtin::Builtin;
 use super::effect::Policy;
+use super::manifest::CapabilityKind;
 pub use super::matching::{Matching, is_in_sight};
 pub use super::media::type_of;
 use super::outward::{HttpRequest, UpstreamTool};
@@ -23,6 +25,10 @@ pub struct DeclaredTool {
     pub name: String,
     /// What is declared of what it does.
     pub policy: Policy,
+    /// Whether it asks a person itself before it does what cannot be undone.
+    pub asks_itself: bool,
+    /// Its arguments that have a value where the caller gives none.
+    pub defaults: Vec<(String, Json)>,
     /// What carries it out.
     pub backend: DeclaredBackend,
 }
@@ -32,7 +38,21 @@ impl DeclaredTool {
     pub fn command(&self) -> Option<&Run> {
         match &self.backend {
             DeclaredBackend::Command(run) => Some(run),
-            DeclaredBackend::Http(_) | DeclaredBackend::Upstream(_) => None,
+            DeclaredBackend::Target(_)
+            | DeclaredBackend::Http(_)
+            | DeclaredBackend::Upstream(_)
+            | DeclaredBackend::Builtin(_) => None,
+        }
+    }
+
+    /// The built-in tool that carries it out, if one does.
+    pub fn builtin(&self) -> Option<&DeclaredBuiltin> {
+        match &self.backend {
+            DeclaredBackend::Builtin(builtin) => Some(builtin),
+            DeclaredBackend::Command(_)
+            | DeclaredBackend::Target(_)
+            | DeclaredBackend::Http(_)
+            | DeclaredBackend::Upstream(_) => None,
         }
     }
 }
@@ -46,6 +66,46 @@ pub enum DeclaredBackend {
     Http(HttpRequest),
     /// A tool of another MCP server.
     Upstream(UpstreamTool),
+    /// An action of a registered capability.
+    Target(Target),
+    /// A built-in tool.
+    Builtin(DeclaredBuiltin),
+}
+
+/// A built-in tool as declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredBuiltin {
+    /// Which.
+    pub builtin: Builtin,
+    /// How long what it runs may take; as long as the contract says if absent.
+    pub timeout: Option<Duration>,
+    /// Most bytes of an answer; as many as usual if absent.
+    pub cap: Option<usize>,
+}
+
+/// An action of a registered capability as declared: what it is was checked, and is found again at each call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// The project's folder; absolute, links resolved.
+    pub registry: PathBuf,
+    /// The manifest as it was found.
+    pub manifest: PathBuf,
+    /// Tool or agent.
+    pub kind: CapabilityKind,
+    /// The capability's name.
+    pub name: String,
+    /// The action; `None` of a capability without actions.
+    pub action: Option<String>,
+    /// Each argument of the tool, and that of the action that it is passed on as.
+    pub flags: Vec<(String, String)>,
+    /// Values of the tool's arguments where none is given.
+    pub defaults: Vec<(String, Json)>,
+    /// The tool's arguments that make a result smaller.
+    pub narrow_by: Vec<String>,
+    /// How long it may take; as long as its kind may if absent.
+    pub timeout: Option<Duration>,
+    /// Most bytes of a result; more is cut with a hint.
+    pub cap: usize,
 }
 
 /// A resource as declared: what is read under its address.

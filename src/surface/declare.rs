@@ -9,16 +9,20 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::ArgumentEntry;
 use super::declaration::{
-    Argument, CommandSource, DeclaredBackend, DeclaredMessage, DeclaredPrompt, DeclaredResource, DeclaredTemplate,
-    DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Template,
+    Argument, CommandSource, DeclaredBackend, DeclaredBuiltin, DeclaredMessage, DeclaredPrompt, DeclaredResource,
+    DeclaredTemplate, DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Target, Template,
 };
 use super::effect::Policy;
 use super::file::{
     BackendEntry, ElementEntry, KindEntry, MessageEntry, PromptEntry, ResourceEntry, SaidEntry, SourceEntry,
-    SurfaceFile, Want,
+    SurfaceFile, TargetEntry, ToolEntry, Want,
 };
+use super::lint::target_effect::manifest_policy;
+use super::manifest::CapabilityKind;
 use super::resolve::{Resolved, ResolvedBackend};
+use super::rules::CallRules;
 use super::source::At;
+use super::target::{Aim, Project};
 use super::watch::Watched;
 use super::{address, media, parts, template};
 use crate::protocol::{Json, UriTemplate};
@@ -34,10 +38,12 @@ const FILE_CAP: usize = 1024 * 1024;
 pub(crate) struct Declared {
     pub(crate) version: semver::Version,
     pub(crate) root: PathBuf,
+    pub(crate) registry: Option<PathBuf>,
     pub(crate) tools: Vec<DeclaredTool>,
     pub(crate) resources: Vec<DeclaredResource>,
     pub(crate) templates: Vec<DeclaredTemplate>,
     pub(crate) prompts: Vec<DeclaredPrompt>,
+    pub(crate) rules: Option<CallRules>,
 }
 
 /// Everything that a file declares.
@@ -45,21 +51,42 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
     let version = semver::Version::parse(&file.version.as_ref()?.value).ok()?;
     let root = resolved.root.ok()?;
     let surface = &file.name.as_ref()?.value;
+    let project = resolved.project.and_then(Result::ok);
     let mut backends = resolved.backends;
     let of_upstreams = backends.split_off(backends.len().checked_sub(file.upstreams.len())?);
     let upstreams = outward::upstreams(file, of_upstreams, &root)?;
     let mut backends = backends.into_iter();
     let declared_tools = file.tools.iter().zip(backends.by_ref().take(file.tools.len())).map(|(tool, paths)| {
+        let flag = |flag: &Option<At<bool>>| flag.as_ref().map(|flag| flag.value);
+        let mut policy = Policy::of_flags(flag(&tool.read_only), flag(&tool.reversible));
         let backend = match tool.kind.as_ref()? {
             KindEntry::Command => DeclaredBackend::Command(run(&tool.backend, paths, &root)?),
             KindEntry::Http(http) => DeclaredBackend::Http(outward::request(&tool.backend, http.as_ref()?)),
             KindEntry::Upstream(of) => {
                 DeclaredBackend::Upstream(outward::upstream_tool(&tool.backend, of.as_ref()?, &upstreams)?)
             }
+            KindEntry::Builtin(builtin) => {
+                // What one that runs would do is known by its arguments.
+                policy = Policy::of_flags(Some(!builtin.runs()), None);
+                DeclaredBackend::Builtin(DeclaredBuiltin {
+                    builtin: *builtin,
+                    timeout: tool.backend.timeout,
+                    cap: tool.backend.cap,
+                })
+            }
+            KindEntry::Target(target) => {
+                let project = project.as_ref()?;
+                let aim = project.aim(target).ok()?;
+                policy = Policy { said: policy.said, ..manifest_policy(aim) };
+                DeclaredBackend::Target(declare_target(tool, target, project, aim)?)
+            }
         };
-        let flag = |flag: &Option<At<bool>>| flag.as_ref().map(|flag| flag.value);
-        let policy = Policy::of_flags(flag(&tool.read_only), flag(&tool.reversible));
-        Some(DeclaredTool { name: tool.name.value.clone(), policy, backend })
+        let default = |argument: &ArgumentEntry| {
+            argument.default.as_ref().map(|default| (argument.name.value.clone(), default.value.clone()))
+        };
+        let defaults = tool.backend.input.arguments.iter().filter_map(default).collect();
+        let asks_itself = flag(&tool.asks_itself) == Some(true);
+        Some(DeclaredTool { name: tool.name.value.clone(), policy, asks_itself, defaults, backend })
     });
     let tools = declared_tools.collect::<Option<_>>()?;
     let mut resources = Vec::new();
@@ -73,7 +100,12 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
     let mut templates = templates?;
     templates.append(&mut folders);
     let prompts: Option<_> = file.prompts.iter().map(|prompt| declare_prompt(prompt, &root)).collect();
-    Some(Declared { version, tools, resources, templates, prompts: prompts?, root })
+    let rules = match &file.rules {
+        Some(rules) => Some(CallRules::new(rules.iter().map(|entry| entry.rule.clone()).collect::<Option<_>>()?)),
+        None => None,
+    };
+    let registry = project.map(|project| project.root);
+    Some(Declared { version, tools, resources, templates, prompts: prompts?, rules, root, registry })
 }
 
 /// Adds what is read: a folder makes a list, a file what one resource holds.
@@ -90,6 +122,42 @@ pub(crate) fn watch(resources: &[DeclaredResource], templates: &[DeclaredTemplat
         Source::Text(_) | Source::File(_) | Source::Command(_) => None,
     });
     watched.listing.extend(folders);
+}
+
+/// Adds the manifests behind targets, whose changes may be ones of the surface.
+pub(crate) fn watch_targets(tools: &[DeclaredTool], watched: &mut Watched) {
+    let mut manifests: Vec<PathBuf> = Vec::new();
+    for tool in tools {
+        if let DeclaredBackend::Target(target) = &tool.backend
+            && !manifests.contains(&target.manifest)
+        {
+            manifests.push(target.manifest.clone());
+        }
+    }
+    watched.listing.extend(manifests);
+}
+
+fn declare_target(tool: &ToolEntry<'_>, target: &TargetEntry, project: &Project, aim: Aim<'_>) -> Option<Target> {
+    let arguments = &tool.backend.input.arguments;
+    let flag = |argument: &ArgumentEntry| Some((argument.name.value.clone(), aim.arg(argument)?.name.clone()));
+    let default =
+        |argument: &ArgumentEntry| Some((argument.name.value.clone(), argument.default.as_ref()?.value.clone()));
+    let file = match aim.manifest.kind {
+        CapabilityKind::Agent => "agent.yaml",
+        CapabilityKind::Tool | CapabilityKind::Skill => "tool.yaml",
+    };
+    Some(Target {
+        registry: project.root.clone(),
+        manifest: aim.manifest.folder.join(file),
+        kind: aim.manifest.kind,
+        name: aim.manifest.name.clone(),
+        action: aim.action.map(|action| action.name.clone()),
+        flags: arguments.iter().map(flag).collect::<Option<_>>()?,
+        defaults: arguments.iter().filter_map(default).collect(),
+        narrow_by: target.narrow_by.iter().map(|name| name.value.clone()).collect(),
+        timeout: tool.backend.timeout,
+        cap: tool.backend.cap.unwrap_or(DEFAULT_CAP),
+    })
 }
 
 /// What a command's output is where nothing is said.

@@ -12,6 +12,7 @@ use super::file::{self, SurfaceFile};
 use super::parts::{self, Published};
 use super::problem::{Finding, Findings, Problems, Severity};
 use super::resolve;
+use super::rules::CallRules;
 use super::source::{self, Span};
 use super::watch::Watched;
 use super::{lint, lock, tree};
@@ -33,12 +34,16 @@ pub struct LoadedSurface {
     pub templates: Vec<DeclaredTemplate>,
     /// What is behind the prompts, in the catalog's order.
     pub prompts: Vec<DeclaredPrompt>,
+    /// The rules over the arguments of calls; none is something else than no rule at all, which denies every call.
+    pub rules: Option<CallRules>,
     /// The surface's name.
     pub name: String,
     /// The surface's version.
     pub version: semver::Version,
     /// The folder that paths stay beneath; absolute, links resolved.
     pub root: PathBuf,
+    /// The project whose capabilities it publishes, if it says one; absolute, links resolved.
+    pub registry: Option<PathBuf>,
     /// The file it was read from.
     pub path: PathBuf,
     /// The files whose changes make it another, or its resources.
@@ -95,7 +100,10 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     let skill_folders: Vec<PathBuf> =
         resolved.skills.iter().flatten().flatten().map(|(path, _)| path.clone()).collect();
     match Catalog::build(published.parts.clone()) {
-        Ok(catalog) => lint::unknown_resource::check(&file, &catalog, &mut findings),
+        Ok(catalog) => {
+            lint::unknown_resource::check(&file, &catalog, &mut findings);
+            lint::token_cost::check(&file, &catalog, &mut findings);
+        }
         Err(errors) => {
             for error in errors {
                 let mut finding = finding(error, &file, &published, &skills_read);
@@ -113,12 +121,13 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     let made = if findings.has_errors() { None } else { declare::all(&file, resolved) };
     let path = findings.source().file().to_owned();
     match made {
-        Some(Declared { version, root, tools, resources, templates, prompts }) => {
+        Some(Declared { version, root, registry, tools, resources, templates, prompts, rules }) => {
             let parts = published.parts;
             let name = parts.identity.name.clone();
             let mut watched = watched(&path);
             declare::watch(&resources, &templates, &mut watched);
             watched.listing.extend(skill_folders);
+            declare::watch_targets(&tools, &mut watched);
             let warnings = findings.into_problems();
             Ok(LoadedSurface {
                 parts,
@@ -126,15 +135,31 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
                 resources,
                 templates,
                 prompts,
+                rules,
                 name,
                 version,
                 root,
+                registry,
                 path,
                 watched,
                 warnings,
             })
         }
         None => Err(findings.into_problems()),
+    }
+}
+
+/// What a text says is published. Nothing that depends on this machine is checked.
+pub(crate) fn declared(mut findings: Findings, host: &Host) -> Result<CatalogParts, Problems> {
+    let parts = tree::parse(&mut findings).and_then(|root| {
+        let file = file::read(&root, &mut findings)?;
+        lint::surface_name::check(&file, &mut findings);
+        lint::version::check(&file, &mut findings);
+        Some(parts::of(&file, &resolve::resolve(&file, host)).parts)
+    });
+    match parts {
+        Some(parts) if !findings.has_errors() => Ok(parts),
+        _ => Err(findings.into_problems()),
     }
 }
 

@@ -6,14 +6,17 @@
 
 mod address;
 mod arguments;
+pub mod builtin;
 pub mod callers;
 pub mod declaration;
 mod declare;
 pub mod draft;
 pub mod effect;
+pub mod export;
 mod fields;
 mod file;
 pub mod frozen;
+pub mod json_text;
 mod lint;
 mod listing;
 mod load;
@@ -27,18 +30,21 @@ mod problem;
 mod quantity;
 mod render;
 mod resolve;
+pub mod rules;
 mod scalar;
 mod skills;
 mod source;
+mod target;
 mod template;
 mod tree;
 mod url;
+pub mod version;
 mod watch;
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::protocol::{Catalog, Changed, Published};
+use crate::protocol::{Catalog, CatalogParts, Changed, Published};
 
 pub(crate) use arguments::can_say;
 pub use declare::DEFAULT_CAP;
@@ -62,6 +68,23 @@ impl Surface {
     /// Reads and checks a surface file. An error holds every problem of the file, warnings included.
     pub fn load(path: &Path) -> Result<LoadedSurface, Problems> {
         load::load(path)
+    }
+
+    /// What a surface file says it publishes, whether or not this machine could serve it: programs are not looked for.
+    /// Refused is what cannot be read without doubt.
+    pub fn declared(path: &Path) -> Result<CatalogParts, Problems> {
+        match source::open(path) {
+            Ok(opened) => load::declared(opened.findings, &load::Host::new(opened.folder)),
+            Err(findings) => Err(findings.into_problems()),
+        }
+    }
+
+    /// The same of the text of a surface file that would stand at this path.
+    pub fn declared_in(path: &Path, text: Vec<u8>) -> Result<CatalogParts, Problems> {
+        let findings =
+            source::decode(path, text).map(problem::Findings::new).map_err(problem::Findings::into_problems)?;
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        load::declared(findings, &load::Host::new(folder))
     }
 
     /// What is to be watched of a surface file that was not read yet.
@@ -90,7 +113,7 @@ impl Published for Surface {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{CatalogParts, ToolParts};
+    use crate::protocol::ToolParts;
 
     fn catalog(tool: &str) -> Catalog {
         Catalog::build(CatalogParts { tools: vec![ToolParts::new(tool)], ..CatalogParts::new("s", "1.0.0") }).unwrap()

@@ -5,8 +5,10 @@
 //! and a template of all that will be in it.
 
 use super::arguments::ArgumentEntry;
-use super::file::{PromptEntry, ResourceEntry, SourceEntry, SurfaceFile, ToolEntry};
+use super::builtin::Builtin;
+use super::file::{KindEntry, PromptEntry, ResourceEntry, SourceEntry, SurfaceFile, ToolEntry};
 use super::listing::Listing;
+use super::manifest::CapabilityKind;
 use super::resolve::{Resolved, ResolvedPath};
 use super::source::At;
 use super::{address, media};
@@ -178,15 +180,32 @@ fn tool_parts(tool: &ToolEntry<'_>) -> ToolParts {
     let mut parts = ToolParts::new(tool.name.value.clone());
     parts.title = tool.described.title();
     parts.description = tool.described.description();
+    parts.deadline = tool.backend.timeout;
+    if let Some(KindEntry::Builtin(builtin)) = tool.kind {
+        let definition = builtin.definition();
+        parts.title = parts.title.or_else(|| Some(definition.title.to_owned()));
+        parts.description = parts.description.or_else(|| Some(definition.description.to_owned()));
+        parts.input_schema = definition.input_schema;
+        parts.annotations = definition.annotations;
+        parts.deadline = Some(builtin.deadline(tool.backend.timeout));
+    } else {
+        parts.annotations = annotations(tool);
+    }
+    if let Some(KindEntry::Target(target)) = &tool.kind {
+        // An agent may take its time; one that is meant without being said so too.
+        let builtin = match target.kind {
+            Some(CapabilityKind::Tool) => Builtin::RunTool,
+            _ => Builtin::RunAgent,
+        };
+        parts.deadline = Some(builtin.deadline(tool.backend.timeout));
+    }
     if let Some(schema) = &tool.backend.input.schema {
         parts.input_schema = schema.clone();
     }
     parts.output_schema = tool.output_schema.map(|entry| entry.node.to_json());
-    parts.annotations = annotations(tool);
     parts.icons.clone_from(&tool.described.icons);
     parts.meta = tool.described.meta();
     parts.divergent = tool.divergent;
-    parts.deadline = tool.backend.timeout;
     parts.task = tool.task;
     parts.scopes = tool.scopes.iter().map(|scope| scope.value.clone()).collect();
     parts

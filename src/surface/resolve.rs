@@ -13,7 +13,8 @@ use super::file::{BackendEntry, PathEntry, SkillEntry, SurfaceFile, Want};
 use super::listing::{self, Listing};
 use super::problem::did_you_mean;
 use super::source::check_modes;
-use super::{media, skills, template};
+use super::target::Project;
+use super::{manifest, media, skills, template};
 use crate::protocol::SkillParts;
 
 /// What the paths of a surface are resolved against.
@@ -55,6 +56,8 @@ pub(crate) struct Resolved {
     pub(crate) backends: Vec<ResolvedBackend>,
     /// One for each skill, in their order: its folder, and what is in it.
     pub(crate) skills: Vec<ResolvedSkill>,
+    /// The registry, if one was said.
+    pub(crate) project: Option<Result<Project, Fault>>,
 }
 
 /// A skill's folder; `None` where nothing was said, or nothing can be said without a root.
@@ -90,7 +93,14 @@ pub(crate) fn resolve(file: &SurfaceFile<'_>, host: &Host) -> Resolved {
     let root = folder(&host.folder, said);
     let backends = file.backends().map(|backend| resolve_backend(backend, root.as_deref().ok(), host)).collect();
     let skills = file.skills.iter().map(|skill| resolve_skill(skill, root.as_deref().ok())).collect();
-    Resolved { root, backends, skills }
+    let project = file.registry.as_ref().map(|said| project(&host.folder, &said.value));
+    Resolved { root, backends, skills, project }
+}
+
+fn project(base: &Path, said: &str) -> Result<Project, Fault> {
+    let root = folder(base, said)?;
+    let scan = manifest::scan(&root);
+    Ok(Project { root, scan })
 }
 
 fn resolve_skill(skill: &SkillEntry<'_>, root: Option<&Path>) -> ResolvedSkill {

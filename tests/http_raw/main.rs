@@ -20,6 +20,7 @@ mod bytes;
 mod guard;
 mod limits;
 mod mirror;
+mod mounts;
 mod resume;
 mod rows;
 mod sessions;

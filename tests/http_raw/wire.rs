@@ -8,8 +8,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use twodoor::protocol::{Limits, Offer};
-use twodoor::transport::Hub;
-use twodoor::transport::http::{self, Options};
+use twodoor::transport::http::{self, Mount, Options};
+use twodoor::transport::{Engine, Hub};
 
 use crate::common::{self, Backend, MODERN, NEWEST_LEGACY, PATIENCE, Reports};
 
@@ -38,16 +38,27 @@ impl Server {
     }
 
     pub(crate) fn offering(offer: Offer, limits: Limits, options: Options) -> Self {
+        Self::several(offer, limits, options, |_| Vec::new())
+    }
+
+    /// One that serves others beside the first.
+    pub(crate) fn several(
+        offer: Offer,
+        limits: Limits,
+        options: Options,
+        others: impl FnOnce(&Engine) -> Vec<Mount>,
+    ) -> Self {
         let (engine, backend, reports) = common::engine(limits, offer);
         let hub = Hub::new();
-        let engine = engine.with_hub(hub.clone());
+        let others = others(&engine);
+        let first = Mount { name: None, engine: engine.with_hub(hub.clone()) };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let listener = runtime.block_on(http::listen(SocketAddr::from(([127, 0, 0, 1], 0)))).unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let served = runtime.spawn(async move {
             let stop = async { drop(stopped.await) };
-            http::serve(engine, listener, options, stop).await.unwrap();
+            http::serve_all(first, others, listener, options, stop).await.unwrap();
         });
         Self { address, backend, reports, hub, runtime, stop: Some(stop), served: Some(served) }
     }

@@ -5,7 +5,8 @@
 #   TOOL=name [ARGS='{"key":"value"}'] tests/interop/run.sh TWODOOR SURFACE
 #
 # Fails if a client fails, negotiates another revision than expected, or if not every client is
-# given one and the same list (by the digest that it computes itself) and one and the same answer.
+# given one and the same list (by the digest that it computes itself) and one and the same answer, or if
+# `verify` or `probe` computes another digest than the clients.
 set -euo pipefail
 twodoor=$(realpath "${1:?the twodoor binary}")
 surface=$(realpath "${2:?a surface}")
@@ -53,4 +54,22 @@ row "http stdio sse" 2025-11-25 "$node" "$here/client.mjs" v2 legacy
 row "http stdio sse" 2025-11-25 "$node" "$here/client.mjs" v1 legacy
 row "http stdio" 2026-07-28 env "$rust" auto
 row "http stdio" 2025-11-25 env "$rust" legacy
-"$python" "$here/table.py" "$work/rows"
+"$python" "$here/table.py" "$work/rows" | tee "$work/table"
+
+# What the clients computed is what `verify` and `probe` compute, through each door and over both transports.
+digest=$(sed -n 's/^digest \(sha256:[0-9a-f]*\)$/\1/p' "$work/table")
+for era in modern legacy; do
+  "$twodoor" verify --era "$era" "$url" "$digest"
+  "$twodoor" verify --era "$era" "$digest" -- "$twodoor" serve "$surface"
+done
+for target in "$url" "$twodoor serve $surface"; do
+  read -ra words <<<"$target"
+  "$twodoor" probe --json "${words[@]}" >"$work/probe"
+  "$python" - "$digest" "$work/probe" <<'END'
+import json, sys
+report = json.load(open(sys.argv[2], encoding="utf-8"))
+digests = {report[door]["digest"][form] for door in ("modern", "legacy") for form in ("sortedKeys", "rfc8785")}
+sys.exit(0 if digests == {sys.argv[1]} else f"probe computes {digests}")
+END
+  echo "probe of $target: the same digest through both doors"
+done

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,8 +12,7 @@ use twodoor::surface::declaration::Variable;
 
 use super::nothing;
 use super::write::Out;
-use crate::cli::signals::Signals;
-use crate::cli::{exit, show};
+use crate::cli::{exit, show, target};
 
 /// Makes tools of a program and its subcommands, by what --help says
 #[derive(clap::Args)]
@@ -64,21 +62,11 @@ impl Cli {
             show::error("the command line is not UTF-8", "a surface file is text: rename what it names");
             return exit::usage();
         };
-        let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().enable_all().build() else {
-            return exit::usage();
-        };
         let depth = usize::from(self.depth);
         let mut reader = Reader { program, runs: 0, until: Instant::now(), left_out: Vec::new() };
-        let read = runtime.block_on(async {
-            let _ = process::become_subreaper();
+        let read = target::attended("reading help", async {
             reader.until = Instant::now() + ALL;
-            let mut signals = Signals::catch();
-            let read = tokio::select! {
-                read = reader.read(&words, depth) => Some(read),
-                () = signals.next() => None,
-            };
-            let _ = process::settle(process::GRACE).await;
-            read
+            reader.read(&words, depth).await
         });
         let Some(read) = read else {
             show::error("the import was interrupted", "run it again, and let it end");
@@ -182,11 +170,6 @@ impl Reader {
     async fn run(&mut self, arguments: Vec<String>) -> Option<String> {
         self.runs += 1;
         let shown = std::iter::once(self.program.name()).chain(arguments.iter().cloned()).collect::<Vec<_>>();
-        let doing = format!("reading help, {} of at most {RUNS}: {}", self.runs, show::quoted(&shown));
-        let terminal = std::io::stderr().is_terminal();
-        if terminal {
-            show::err(&format!("\r\x1b[K{}", doing.chars().take(100).collect::<String>()));
-        }
         let variables =
             [("COLUMNS", "100"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("MANPAGER", "cat"), ("TERM", "dumb")];
         let variables = variables.map(|(name, value)| Variable::Literal(name.to_owned(), value.to_owned()));
@@ -198,9 +181,6 @@ impl Reader {
             input: None,
         };
         let ended = process::run(launch, tokio::time::sleep(ONE)).await;
-        if terminal {
-            show::err("\r\x1b[K");
-        }
         match ended {
             Ok(Ended::Itself(run)) => {
                 let out = text(run.stdout.head());

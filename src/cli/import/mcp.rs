@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use twodoor::client::{Door, HttpTarget, Listing, Opening, Options, Target};
+use twodoor::client::{Door, Listing, Opening, Options, Target};
 use twodoor::core::process;
 use twodoor::import::upstream::{self, Reached, Upstream};
+use twodoor::protocol::json::shortened;
 
 use super::write::Out;
 use super::{nothing, patterns};
-use crate::cli::signals::Signals;
-use crate::cli::{exit, probe, show};
+use crate::cli::{exit, show, target};
 
 /// Makes a surface over the tools of an MCP server, pinned by the digest of its list
 #[derive(clap::Args)]
@@ -45,26 +45,14 @@ impl Mcp {
             Ok(patterns) => patterns,
             Err(refused) => return refused,
         };
-        let (target, reached) = match self.target() {
-            Ok(target) => target,
+        let (server, reached) = match self.target() {
+            Ok(found) => found,
             Err((problem, remedy)) => {
                 show::error(&problem, &remedy);
                 return exit::usage();
             }
         };
-        let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().enable_all().build() else {
-            return exit::usage();
-        };
-        let read = runtime.block_on(async {
-            let _ = process::become_subreaper();
-            let mut signals = Signals::catch();
-            let read = tokio::select! {
-                read = show::with_progress("reading the server's list", read(&target)) => Some(read),
-                () = signals.next() => None,
-            };
-            let _ = process::settle(process::GRACE).await;
-            read
-        });
+        let read = target::attended("reading the server's list", read(&server));
         let (opening, listing) = match read {
             Some(Ok(read)) => read,
             Some(Err(problem)) => {
@@ -86,16 +74,18 @@ impl Mcp {
 
     fn target(&self) -> Result<(Target, Reached), (String, String)> {
         if let Some(url) = &self.url {
-            let remedy = "give a URL such as http://127.0.0.1:8484/mcp, or a command line behind --".to_owned();
-            let target = HttpTarget::new(url, &[]).map_err(|problem| (problem.in_full(), remedy))?;
-            return Ok((Target::Http(target), Reached::Url(url.clone())));
+            if !target::is_url(url.as_ref()) {
+                let remedy = "give a URL such as http://127.0.0.1:8484/mcp, or a command line behind --";
+                return Err((format!("{:?} is no URL", shortened(url, 64)), remedy.to_owned()));
+            }
+            let target = target::read("import mcp", &[OsString::from(url)])?;
+            return Ok((target, Reached::Url(url.clone())));
         }
         let words: Option<Vec<String>> = self.command.iter().map(|word| word.to_str().map(str::to_owned)).collect();
         let words = words.ok_or_else(|| {
             ("the command line is not UTF-8".to_owned(), "a surface file is text: rename what it names".to_owned())
         })?;
-        let remedy = || "give a program that is on your PATH, and its arguments".to_owned();
-        let target = probe::program(&self.command).map_err(|problem| (problem, remedy()))?;
+        let target = target::read("import mcp", &self.command)?;
         let named = self.command.first().and_then(|first| {
             let program = process::Program::find_ours(first).ok()?;
             self.out.declared(first, program.path())

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::sync::Notify;
 
+use super::super::Hear;
 use super::super::fake::{Asked, answer as answered, hasty, json_answer, listener, response};
 use super::super::peer::{Peer, Target};
 use super::*;
@@ -31,15 +32,15 @@ fn stream(events: &str) -> Vec<u8> {
 }
 
 #[test]
-fn only_plain_http_urls_are_taken_and_their_queries_are_not_shown() {
+fn urls_of_http_alone_are_taken_and_their_queries_are_not_shown() {
     let shown = |url: &str| HttpTarget::new(url, &[]).map(|target| target.shown());
     assert_eq!(shown("http://[::1]:8080/mcp?token=x").unwrap(), "http://[::1]:8080/mcp");
     assert_eq!(shown("http://localhost").unwrap(), "http://localhost/");
+    assert_eq!(shown("https://localhost:443/mcp").unwrap(), "https://localhost/mcp");
     for (url, why) in [
-        ("https://localhost/mcp", "https is not spoken yet"),
-        ("ftp://localhost/", "expected http://"),
-        ("localhost:8080", "expected http://"),
-        ("http://", "expected http://"),
+        ("ftp://localhost/", "expected https://"),
+        ("localhost:8080", "expected https://"),
+        ("http://", "expected https://"),
         ("http://user:pw@localhost/", "user name"),
     ] {
         let problem = shown(url).unwrap_err().to_string();
@@ -65,7 +66,8 @@ async fn an_answer_comes_as_json_and_the_connection_is_used_again() {
 #[tokio::test]
 async fn an_answer_comes_as_an_event_after_comments_priming_events_and_notifications() {
     let (sender, mut receiver) = tokio::sync::mpsc::channel(4);
-    let options = Options { notifications: Some(sender), ..Options::default() };
+    let hear = Some(Hear::new(move |told| sender.try_send(told).unwrap()));
+    let options = Options { hear, ..Options::default() };
     let script = |asked: &Asked| {
         let text = answered(&asked.body, "{}").replace(",\"id\"", ",\r\ndata: \"id\"");
         let other = json!({ "jsonrpc": "2.0", "id": 99, "result": {} });

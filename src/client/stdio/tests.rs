@@ -119,7 +119,8 @@ async fn a_last_answer_without_a_line_end_counts() {
 #[tokio::test]
 async fn a_servers_requests_are_answered_and_its_notifications_handed_on() {
     let (sender, mut receiver) = mpsc::channel(4);
-    let options = Options { notifications: Some(sender), ..Options::default() };
+    let hear = Some(Hear::new(move |told| sender.try_send(told).unwrap()));
+    let options = Options { hear, ..Options::default() };
     let asked = Mutex::new(None);
     let (peer, _) = open(
         move |message| match message["method"].as_str() {

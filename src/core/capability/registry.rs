@@ -89,7 +89,12 @@ impl Registry {
         let root = std::fs::canonicalize(root)?;
         // A file is no project, and reading a FIFO would be found out late.
         std::fs::read_dir(&root)?;
-        Ok(Self { root, options, secrets, kept: Mutex::new(None) })
+        Ok(Self::at(root, options, secrets))
+    }
+
+    /// The registry of a folder that was found before, its links resolved; empty while there is none.
+    pub fn at(root: PathBuf, options: Options, secrets: Arc<dyn Secrets>) -> Self {
+        Self { root, options, secrets, kept: Mutex::new(None) }
     }
 
     /// The project's folder, links resolved.

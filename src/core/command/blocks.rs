@@ -26,7 +26,8 @@ pub(super) fn read(value: &Json) -> Result<(Content, bool), String> {
     Ok((Content { blocks, structured: value.get("structuredContent").map(Json::to_value) }, failed))
 }
 
-fn block(written: &Json) -> Result<Block, String> {
+/// Reads one block.
+pub(in crate::core) fn block(written: &Json) -> Result<Block, String> {
     let piece = match written.get("type").and_then(Json::as_str) {
         Some("text") => Piece::Text(text(written, "text")?),
         Some("image") => Piece::Image { data: bytes(written, "data")?, mime_type: text(written, "mimeType")? },

@@ -6,9 +6,9 @@
 //! a dry run.
 
 pub mod argv;
-mod blocks;
+pub(super) mod blocks;
 mod input;
-mod report;
+pub(super) mod report;
 mod talk;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +26,7 @@ use crate::protocol::{Arguments, Caller, Catalog, Content, Invocation, Outcome, 
 use crate::surface::declaration::{Argument, ArgumentKind, Element, Feed, Output, Run};
 use argv::{ArgvRefusal, Value, Values};
 use report::Reporter;
+pub(in crate::core) use report::clean;
 use talk::Conversation;
 
 /// A command that carries out one tool.

@@ -5,7 +5,7 @@
 //! no path, environment or argument of ours.
 
 use super::blocks;
-use crate::core::outgoing::{Outgoing, is_hidden};
+use crate::core::outgoing::{Outgoing, how_to_narrow, is_hidden};
 use crate::core::process::{Exit, Run};
 use crate::protocol::json::JsonLimits;
 use crate::protocol::{Block, Content, Json, Outcome};
@@ -34,27 +34,8 @@ impl Reporter {
     /// Output that is text.
     pub(super) fn text(&self, run: &Run) -> Outcome {
         let shown = Outgoing::clean(run.stdout.head(), self.cap);
-        let mut text = shown.text;
-        let mut notes = Vec::new();
-        if shown.removed > 0 {
-            notes.push(format!("[removed: {} invisible characters]", shown.removed));
-        }
-        if shown.cut || run.stdout.is_cut() {
-            notes.push(format!(
-                "[cut: {} of {} bytes shown; {}]",
-                text.len(),
-                run.stdout.total(),
-                self.how_to_narrow()
-            ));
-        }
-        for note in notes {
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text.push_str(&note);
-            text.push('\n');
-        }
-        Outcome::Complete(Content::text(text))
+        let of = (shown.cut || run.stdout.is_cut()).then(|| format!("{}", run.stdout.total()));
+        Outcome::Complete(Content::text(shown.told(of.as_deref(), &self.how_to_narrow())))
     }
 
     /// Output that is one JSON value. It is never cut: a part of it would be no JSON.
@@ -145,16 +126,12 @@ impl Reporter {
 
     /// `narrow log with path, author or count`
     fn how_to_narrow(&self) -> String {
-        match self.narrowing.split_last() {
-            None => format!("{} takes no argument that narrows it", self.tool),
-            Some((only, [])) => format!("narrow {} with {only}", self.tool),
-            Some((last, others)) => format!("narrow {} with {} or {last}", self.tool, others.join(", ")),
-        }
+        how_to_narrow(&self.tool, &self.narrowing)
     }
 }
 
 /// Removes hidden characters from all strings; `false` if a key holds one, as two keys might become one.
-pub(super) fn clean(value: &mut Json) -> bool {
+pub(in crate::core) fn clean(value: &mut Json) -> bool {
     match value {
         Json::String(text) => {
             text.retain(|character| !is_hidden(character));

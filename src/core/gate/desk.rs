@@ -1,9 +1,14 @@
-//! What a process keeps for the gates of all its surfaces: which answers were used, and whether anybody may be asked.
+//! What a process keeps for the gates of all its surfaces: which answers were used, whether anybody may be asked, where
+//! approvals are found and decisions are written down.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::approvals::Approvals;
+use super::audit::{self, Audit};
+use crate::core::store::StoreError;
 use crate::protocol::digest::{self, Digest};
 
 /// Whether a person may be asked about what cannot be undone.
@@ -25,6 +30,8 @@ pub struct Desk {
     stance: Stance,
     salt: Option<[u8; 32]>,
     used: Mutex<HashMap<String, u64>>,
+    approvals: OnceLock<Arc<Approvals>>,
+    audit: OnceLock<Arc<Audit>>,
 }
 
 impl Default for Desk {
@@ -49,7 +56,33 @@ impl Desk {
     pub fn new(stance: Stance) -> Self {
         let mut salt = [0; 32];
         let salt = getrandom::fill(&mut salt).is_ok().then_some(salt);
-        Self { stance, salt, used: Mutex::default() }
+        Self { stance, salt, used: Mutex::default(), approvals: OnceLock::new(), audit: OnceLock::new() }
+    }
+
+    /// Writes down every decision in this file from now on.
+    pub fn audit_to(&self, file: &Path) -> Result<(), StoreError> {
+        let _ = self.audit.set(Arc::new(Audit::open(file)?));
+        Ok(())
+    }
+
+    /// Finds approvals in a state folder, which is made if need be, and writes decisions down there, unless they are
+    /// written down elsewhere. Once is enough.
+    pub fn open(&self, state: &Path) -> Result<(), StoreError> {
+        if self.approvals.get().is_none() {
+            let _ = self.approvals.set(Arc::new(Approvals::open(state)?));
+        }
+        match self.audit.get() {
+            None => self.audit_to(&state.join(audit::NAME)),
+            Some(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn approvals(&self) -> Option<&Arc<Approvals>> {
+        self.approvals.get()
+    }
+
+    pub(super) fn audit(&self) -> Option<&Arc<Audit>> {
+        self.audit.get()
     }
 
     pub(super) fn stance(&self) -> Stance {
@@ -110,12 +143,7 @@ mod tests {
         let desk = Desk::default();
         let firsts = std::thread::scope(|scope| {
             let claims: Vec<_> = (0..100).map(|_| scope.spawn(|| desk.claim("a", now() + 10))).collect();
-            claims
-                .into_iter()
-                .filter(|_| true)
-                .map(|claim| claim.join().unwrap())
-                .filter(|c| *c == Claim::First)
-                .count()
+            claims.into_iter().map(|claim| claim.join().unwrap()).filter(|c| *c == Claim::First).count()
         });
         assert_eq!(firsts, 1);
     }
@@ -134,7 +162,7 @@ mod tests {
     #[test]
     fn each_desk_seals_otherwise() {
         let key = digest::of_bytes(b"call");
-        assert_eq!(Desk::default().seal(key) == Desk::default().seal(key), false);
+        assert_ne!(Desk::default().seal(key), Desk::default().seal(key));
         let desk = Desk::default();
         assert_eq!(desk.seal(key), desk.seal(key));
     }

@@ -8,7 +8,7 @@
 //! ```compile_fail,E0451
 //! # use twodoor::{core::gate::Cleared, protocol::Invocation};
 //! fn make(invocation: Invocation) -> Cleared {
-//!     Cleared { invocation, ticket: None } // its fields are the gate's own
+//!     Cleared { invocation, ticket: None, watch: None } // its fields are the gate's own
 //! }
 //! ```
 //! ```compile_fail,E0599
@@ -24,36 +24,51 @@
 //! }
 //! ```
 
+mod approvals;
+mod audit;
 mod bound;
 mod desk;
 mod question;
+mod record;
 mod refusal;
 mod subject;
+mod trail;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+pub use approvals::{ApprovalError, Approvals, Decision};
 pub use desk::{Desk, Stance};
+pub use record::{Request, Standing};
 pub use refusal::{Reason, Refusal};
 pub use subject::{Manner, Subject};
 
+use super::blocking::blocking;
 use crate::protocol::digest::{self, Digest};
 use crate::protocol::limits::SEALED_STATE_LIFE;
 use crate::protocol::revision::Elicitation;
 use crate::protocol::{Ask, InputKind, Invocation, Operation, Outcome};
+use crate::surface::effect::Judged;
+use crate::surface::rules::{CallRules, Ruled, Ruling};
 use bound::Bound;
 use desk::{Claim, nonce, now};
 use question::Said;
+use trail::{Trail, Watch};
 
 /// A call that may run. Only the gate makes one, and whoever runs it uses it up.
 #[derive(Debug)]
 pub struct Cleared {
-    invocation: Invocation,
+    invocation: Box<Invocation>,
     ticket: Option<Ticket>,
+    watch: Option<Watch>,
 }
 
 impl Cleared {
+    fn of(invocation: Invocation, ticket: Option<Ticket>) -> Self {
+        Self { invocation: Box::new(invocation), ticket, watch: None }
+    }
+
     /// The call.
     pub fn invocation(&self) -> &Invocation {
         &self.invocation
@@ -77,6 +92,9 @@ struct Ticket {
     seal: String,
 }
 
+/// Longest arguments that rules judge on a thread that serves others, bytes.
+const QUICK: usize = 4 * 1024;
+
 /// The steps of a call that a person has to agree to.
 const ASKED: &str = "asked";
 const AGREED: &str = "agreed";
@@ -86,6 +104,7 @@ const AGREED: &str = "agreed";
 pub struct Gate {
     surface: String,
     version: String,
+    rules: Option<CallRules>,
     desk: Arc<Desk>,
 }
 
@@ -98,7 +117,19 @@ impl Default for Gate {
 impl Gate {
     /// The gate of a surface of that name and version.
     pub fn new(surface: impl Into<String>, version: impl Into<String>, desk: Arc<Desk>) -> Self {
-        Self { surface: surface.into(), version: version.into(), desk }
+        Self { surface: surface.into(), version: version.into(), rules: None, desk }
+    }
+
+    /// The same with rules over arguments.
+    #[must_use]
+    pub fn with_rules(mut self, rules: Option<CallRules>) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Whether some call of this surface may be denied by a rule.
+    pub fn has_rules(&self) -> bool {
+        self.rules.is_some()
     }
 
     /// The same at another desk.
@@ -115,66 +146,169 @@ impl Gate {
     {
         let has_output_schema = invocation.tool().is_some_and(|tool| tool.output.is_some());
         match self.review(invocation, subject).await {
-            Verdict::Allow(cleared) => {
-                let ticket = cleared.ticket.clone();
-                self.settle(ticket, run(cleared).await)
+            Verdict::Allow(mut cleared) => {
+                let (ticket, watch) = (cleared.ticket.clone(), cleared.watch.take());
+                let outcome = run(cleared).await;
+                if let Some(watch) = watch {
+                    watch.ended(&outcome).await;
+                }
+                self.settle(ticket, outcome)
             }
             Verdict::Ask(ask) => Outcome::InputRequired(ask),
             Verdict::Deny(refusal) => refusal.outcome(has_output_schema),
         }
     }
 
-    /// Decides whether a call may run. What a person agreed to counts as used from here on.
+    /// Decides whether a call may run, and writes the decision down where that is done. What a person agreed to counts
+    /// as used from here on.
     pub async fn review(&self, invocation: Invocation, subject: &Subject) -> Verdict {
         let judged = subject.judged();
-        if judged.effect.is_reversible() {
-            return Verdict::Allow(Cleared { invocation, ticket: None });
+        if judged.effect.is_reversible() && self.rules.is_none() && self.desk.audit().is_none() {
+            return Verdict::Allow(Cleared::of(invocation, None));
         }
-        let deny = |reason| Verdict::Deny(Refusal::new(reason, subject, judged));
-        let Some(bound) = self.bound(&invocation, subject) else { return deny(Reason::NobodyToAsk) };
+        let Some(bound) = self.bound(&invocation, subject) else {
+            return Verdict::Deny(Refusal::new(Reason::NobodyToAsk, subject, judged));
+        };
+        let mut trail = Trail::default();
+        let verdict = self.decide(invocation, subject, &judged, &bound, &mut trail).await;
+        let Some(audit) = self.desk.audit() else { return verdict };
+        match (verdict, trail.write(audit, &bound, &judged).await) {
+            (Verdict::Allow(cleared), Some(watch)) => Verdict::Allow(Cleared { watch: Some(watch), ..cleared }),
+            (Verdict::Allow(_) | Verdict::Ask(_), None) => {
+                Verdict::Deny(Refusal::new(Reason::NotKept, subject, judged))
+            }
+            (verdict, watch) => {
+                // Nothing runs whose end could be written down.
+                watch.into_iter().for_each(Watch::forget);
+                verdict
+            }
+        }
+    }
+
+    async fn decide(
+        &self,
+        invocation: Invocation,
+        subject: &Subject,
+        judged: &Judged,
+        bound: &Bound,
+        trail: &mut Trail,
+    ) -> Verdict {
+        let ruled = self.ruled(&invocation, subject).await;
+        trail.rule = ruled.as_ref().and_then(|ruled| ruled.rule);
+        let ruling = ruled.as_ref().map(|ruled| ruled.ruling);
+        let verdict = match ruled {
+            Some(Ruled { ruling: Ruling::Deny, message, .. }) => Err(Reason::Rule { message }),
+            _ if ruling != Some(Ruling::Ask) && judged.effect.is_reversible() => {
+                Ok(Verdict::Allow(Cleared::of(invocation, None)))
+            }
+            _ => self.approved(invocation, subject, judged, bound, ruling == Some(Ruling::Ask), trail).await,
+        };
+        match &verdict {
+            Ok(Verdict::Allow(_)) => trail.verdict = "allow",
+            Ok(Verdict::Ask(_)) => trail.verdict = "ask",
+            Ok(Verdict::Deny(refusal)) => trail.refuse(refusal.reason()),
+            Err(reason) => trail.refuse(reason),
+        }
+        verdict.unwrap_or_else(|reason| Verdict::Deny(Refusal::new(reason, subject, *judged)))
+    }
+
+    /// What the rules say, if there are any.
+    async fn ruled(&self, invocation: &Invocation, subject: &Subject) -> Option<Ruled> {
+        let rules = self.rules.as_ref()?;
+        let Operation::Call { tool, arguments, .. } = &invocation.operation else { return None };
+        let caller = invocation.principal.name();
+        let ruled = if arguments.text().as_bytes().len() <= QUICK {
+            rules.decide(tool.as_str(), caller, arguments, subject.declared())
+        } else {
+            let (rules, tool, arguments) = (rules.clone(), tool.clone(), arguments.clone());
+            let (caller, declared) = (caller.to_owned(), subject.declared().clone());
+            let judged = blocking(move || rules.decide(tool.as_str(), &caller, &arguments, &declared)).await;
+            judged.unwrap_or_else(Ruled::broken)
+        };
+        if let Some(problem) = &ruled.failed {
+            tracing::warn!(%tool, rule = ruled.rule, %problem, "a rule could not judge a call, which is denied");
+        }
+        Some(ruled)
+    }
+
+    /// Whether a person agreed to a call that needs it, or how one is asked.
+    async fn approved(
+        &self,
+        invocation: Invocation,
+        subject: &Subject,
+        judged: &Judged,
+        bound: &Bound,
+        by_rule: bool,
+        trail: &mut Trail,
+    ) -> Result<Verdict, Reason> {
         match (subject.manner(), self.desk.stance()) {
-            (Manner::Never, _) => return deny(Reason::NotReversible),
-            (_, Stance::Deny) => return deny(Reason::Headless),
+            (Manner::Never, _) if !judged.effect.is_reversible() => return Err(Reason::NotReversible),
+            (_, Stance::Deny) => return Err(Reason::Headless),
             (Manner::Refers(confirmed), Stance::Ask) => {
                 let next = format!(
                     "If the person wants it, call {confirmed} with the same arguments: it asks the person before it runs."
                 );
-                return deny(Reason::ApprovalRequired { request_id: bound.request_id(), next });
+                return Err(Reason::ApprovalRequired { request_id: bound.request_id(), next });
             }
-            (Manner::Asks, Stance::Ask) => {}
-        }
-        let Some(seal) = self.desk.seal(bound.key()) else { return deny(Reason::NobodyToAsk) };
-        match self.resumed(&invocation, &seal) {
-            Resumed::Used => return deny(Reason::Replayed { request_id: None }),
-            Resumed::NoRoom => return deny(Reason::Full),
-            Resumed::Said(Said::No) => return deny(Reason::Declined),
-            Resumed::Said(Said::Yes) => {
-                // The answer was the gate's; the backend begins from its start.
-                let invocation = Invocation { answers: Vec::new(), state: None, ..invocation };
-                return Verdict::Allow(Cleared { invocation, ticket: Some(Ticket { seal }) });
+            (Manner::Itself, Stance::Ask) if !by_rule => {
+                return Ok(Verdict::Allow(Cleared::of(invocation, None)));
             }
-            Resumed::GoesOn(state) => {
-                let invocation = Invocation { state, ..invocation };
-                return Verdict::Allow(Cleared { invocation, ticket: Some(Ticket { seal }) });
-            }
-            Resumed::Said(Said::Nothing) | Resumed::No => {}
+            (Manner::Asks | Manner::Never | Manner::Itself, Stance::Ask) => {}
         }
-        if !can_be_asked(&invocation) {
-            return deny(Reason::NobodyToAsk);
-        }
-        let (Some(arguments), Some(state)) = (invocation.operation.arguments(), state(ASKED, &seal, None)) else {
-            return deny(Reason::NobodyToAsk);
+        let seal = self.desk.seal(bound.key()).ok_or(Reason::NobodyToAsk)?;
+        trail.approval = Some(bound.request_id());
+        let resumed = match self.resumed(&invocation, &seal) {
+            Resumed::Used => return Err(Reason::Replayed { request_id: None }),
+            Resumed::NoRoom => return Err(Reason::Full),
+            Resumed::Said(Said::No) => return Err(Reason::Declined),
+            // The answer was the gate's; the backend begins from its start.
+            Resumed::Said(Said::Yes) => Some(Invocation { answers: Vec::new(), state: None, ..invocation.clone() }),
+            Resumed::GoesOn(state) => Some(Invocation { state, ..invocation.clone() }),
+            Resumed::Said(Said::Nothing) | Resumed::No => None,
         };
-        let request = question::form(&bound, subject, &judged, arguments);
-        Verdict::Ask(Ask { requests: vec![request], state: Some(state) })
+        let allow = |invocation| Ok(Verdict::Allow(Cleared::of(invocation, Some(Ticket { seal: seal.clone() }))));
+        if let Some(invocation) = resumed {
+            return allow(invocation);
+        }
+        let arguments = invocation.operation.arguments().ok_or(Reason::NobodyToAsk)?;
+        if can_be_asked(&invocation) {
+            let state = state(ASKED, &seal, None).ok_or(Reason::NobodyToAsk)?;
+            let request = question::form(bound, subject, judged, arguments);
+            return Ok(Verdict::Ask(Ask { requests: vec![request], state: Some(state) }));
+        }
+        let approvals = Arc::clone(self.desk.approvals().ok_or(Reason::NobodyToAsk)?);
+        let text = format!(
+            "{}\n{}",
+            question::heading(bound, subject, judged),
+            question::shown(arguments, bound, question::IN_RECORD)
+        );
+        let (request_id, bound) = (bound.request_id(), bound.clone());
+        match blocking(move || approvals.ask(&bound, text)).await {
+            Some(Ok(Standing::Approved)) => allow(Invocation { answers: Vec::new(), state: None, ..invocation }),
+            Some(Ok(Standing::Pending)) => {
+                let next = format!(
+                    "Ask the person to look at it on the server's machine with `twodoor approvals show {request_id}` and to \
+                     approve it within 10 minutes with `twodoor approvals approve {request_id}`. Then make the very same call again."
+                );
+                Err(Reason::ApprovalRequired { request_id, next })
+            }
+            Some(Ok(Standing::Denied)) => Err(Reason::Declined),
+            Some(Ok(Standing::Used)) => Err(Reason::Replayed { request_id: Some(request_id) }),
+            Some(Err(ApprovalError::Full)) => Err(Reason::Full),
+            Some(Err(error)) => {
+                tracing::error!(%error, "an approval cannot be kept, so its call is refused");
+                Err(Reason::NotKept)
+            }
+            None => Err(Reason::NotKept),
+        }
     }
 
     /// What its approval is bound to: the tool that asks, where that is another.
     fn bound(&self, invocation: &Invocation, subject: &Subject) -> Option<Bound> {
         let Operation::Call { tool, arguments, .. } = &invocation.operation else { return None };
         let tool = match subject.manner() {
-            Manner::Refers(confirmed) => confirmed,
-            Manner::Asks | Manner::Never => tool.as_str(),
+            Manner::Refers(confirmed) => &**confirmed,
+            Manner::Asks | Manner::Never | Manner::Itself => tool.as_str(),
         };
         Some(Bound {
             principal: invocation.principal.name().to_owned(),
@@ -183,7 +317,7 @@ impl Gate {
             tool: tool.to_owned(),
             tool_digest: invocation.catalog.tool(tool).map_or_else(nothing, |tool| tool.digest),
             arguments: bound::digest_of(arguments),
-            rules: nothing(),
+            rules: self.rules.as_ref().map_or_else(nothing, CallRules::digest),
         })
     }
 

@@ -24,6 +24,9 @@ pub(super) struct Room {
     lines: usize,
 }
 
+/// How much is shown where a person asks for it.
+pub(super) const IN_RECORD: Room = Room { value: 2000, lines: 50 };
+
 /// The question for the client's form.
 pub(super) fn form(bound: &Bound, subject: &Subject, judged: &Judged, arguments: &Arguments) -> InputRequest {
     let message = format!("{}\n{}", heading(bound, subject, judged), shown(arguments, bound, IN_FORM));

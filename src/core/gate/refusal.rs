@@ -60,11 +60,11 @@ impl Reason {
         match self {
             Self::ApprovalRequired { .. } => "Nothing ran: a person has to approve this call first.".to_owned(),
             Self::Headless => {
-                "Nothing ran: it cannot be undone, and this server runs with --deny-irreversible. Tell the operator what is wanted."
+                "Nothing ran: a person would have to approve it, and this server asks nobody (--deny-irreversible). Tell the operator what is wanted."
                     .to_owned()
             }
             Self::NobodyToAsk => {
-                "Nothing ran: it cannot be undone, and there is no person to ask. Call it through a client that can be asked \
+                "Nothing ran: a person has to approve it, and there is none to ask. Call it through a client that can be asked \
                  (elicitation by form), or have the operator serve with --state and approve with `twodoor approvals`."
                     .to_owned()
             }

@@ -1,16 +1,21 @@
 //! What a call would do, as its backend sees it: all that the gate knows of backends.
 
+use std::sync::Arc;
+
 use crate::surface::effect::{Judged, Policy, classify};
+use crate::surface::rules::Declared;
 
 /// What becomes of a call that cannot be undone, by the kind of its tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Manner {
     /// A person is asked: every published tool, and the confirmed tools of an operator surface.
     #[default]
     Asks,
     /// It is refused with `approval_required` and the name of the tool of the same surface that asks, which takes the
     /// same arguments: the plain tools of an operator surface.
-    Refers(&'static str),
+    Refers(Arc<str>),
+    /// It runs, as its program asks a person before it does it; where nobody may be asked it is refused.
+    Itself,
     /// It is refused: what was published as reversible, and is not.
     Never,
 }
@@ -26,13 +31,14 @@ pub struct Subject {
     names: Vec<String>,
     policy: Policy,
     manner: Manner,
+    declared: Declared,
 }
 
 impl Subject {
     /// A tool that does one thing, whatever its arguments.
     pub fn of_tool(name: impl Into<String>, policy: Policy) -> Self {
         let name = name.into();
-        Self { labels: vec![("tool", name.clone())], names: vec![name], policy, manner: Manner::Asks }
+        Self { labels: vec![("tool", name.clone())], names: vec![name], policy, ..Self::nothing() }
     }
 
     /// An action of a capability, whose `kind` is the word for it in answers: `tool` or `agent`.
@@ -40,7 +46,24 @@ impl Subject {
         let mut labels = vec![(kind, name.to_owned())];
         labels.extend(action.map(|action| ("action", action.to_owned())));
         let names = std::iter::once(name).chain(action).map(str::to_owned).collect();
-        Self { labels, names, policy, manner: Manner::Asks }
+        Self { labels, names, policy, ..Self::nothing() }
+    }
+
+    fn nothing() -> Self {
+        Self {
+            labels: Vec::new(),
+            names: Vec::new(),
+            policy: Policy::default(),
+            manner: Manner::Asks,
+            declared: Declared::default(),
+        }
+    }
+
+    /// What is declared of its arguments, for the rules of the surface.
+    #[must_use]
+    pub fn declaring(mut self, declared: Declared) -> Self {
+        self.declared = declared;
+        self
     }
 
     /// Looks for verbs in these names too, after those before: of an action behind a published tool, of an upstream's
@@ -64,8 +87,12 @@ impl Subject {
     }
 
     /// What becomes of it where it cannot be undone.
-    pub fn manner(&self) -> Manner {
-        self.manner
+    pub fn manner(&self) -> &Manner {
+        &self.manner
+    }
+
+    pub(super) fn declared(&self) -> &Declared {
+        &self.declared
     }
 
     /// What it is, by the words that answers have for it.

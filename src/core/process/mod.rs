@@ -5,6 +5,7 @@
 //! waits for the end of output, which a grandchild may hold open for ever. Logs no argument.
 //! Used by the domains of `core`, and by the command line to start a server that it speaks to.
 
+pub mod git;
 mod group;
 mod line;
 mod output;
@@ -57,16 +58,49 @@ pub enum Ended {
 /// Memory is bounded by [`STDOUT_BYTES`], [`STDOUT_TAIL_BYTES`] and [`STDERR_BYTES`]. If this future is
 /// dropped, the program and all that it started are stopped all the same. Must be polled in a tokio runtime.
 pub async fn run(launch: Launch, gone: impl Future<Output = ()>) -> Result<Ended, SpawnError> {
-    run_on(launch, None, gone).await
+    run_on(launch, None, None, gone).await
 }
+
+/// As [`run`], for a program of whose output a part is worth nothing: `Err(Overflowed)` where it wrote more than
+/// [`STDOUT_BYTES`], at which it was stopped.
+pub async fn run_whole(
+    launch: Launch,
+    gone: impl Future<Output = ()>,
+) -> Result<Result<Ended, Overflowed>, SpawnError> {
+    let (overflows, overflowed) = oneshot::channel();
+    let mut is_over = false;
+    let ended = run_on(launch, None, Some(overflows), async {
+        tokio::select! {
+            () = gone => {}
+            () = async {
+                if overflowed.await.is_err() {
+                    // It ended within its bounds.
+                    std::future::pending::<()>().await;
+                }
+            } => is_over = true,
+        }
+    });
+    let ended = ended.await?;
+    let is_cut = matches!(&ended, Ended::Itself(run) if run.stdout.is_cut());
+    Ok(if is_over || is_cut { Err(Overflowed) } else { Ok(ended) })
+}
+
+/// A program wrote more than is kept of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overflowed;
 
 /// As [`run`], for a program that has one descriptor more, on which it can talk to us. Our end stays open until the
 /// program has ended, whoever else drops it.
 pub async fn run_talking(launch: Launch, line: Line, gone: impl Future<Output = ()>) -> Result<Ended, SpawnError> {
-    run_on(launch, Some(line), gone).await
+    run_on(launch, Some(line), None, gone).await
 }
 
-async fn run_on(mut launch: Launch, line: Option<Line>, gone: impl Future<Output = ()>) -> Result<Ended, SpawnError> {
+async fn run_on(
+    mut launch: Launch,
+    line: Option<Line>,
+    overflows: Option<oneshot::Sender<()>>,
+    gone: impl Future<Output = ()>,
+) -> Result<Ended, SpawnError> {
     let input = launch.input.take();
     let stdin = if input.is_some() { Stdin::Piped } else { Stdin::Null };
     let (theirs, ours) = line.map(Line::split).unzip();
@@ -74,7 +108,7 @@ async fn run_on(mut launch: Launch, line: Option<Line>, gone: impl Future<Output
     // Held here and nowhere else: when this future is dropped, whoever watches the program knows.
     let (waiting, nobody_waits) = oneshot::channel();
     let mut watching = tokio::spawn(async move {
-        let ended = watch(started, input.unwrap_or_default(), nobody_waits).await;
+        let ended = watch(started, input.unwrap_or_default(), overflows, nobody_waits).await;
         drop(ours);
         ended
     });
@@ -89,8 +123,13 @@ async fn run_on(mut launch: Launch, line: Option<Line>, gone: impl Future<Output
 
 /// Watches a program in a task that lives as long as it does, so that its pipes stay open and are read
 /// while it is being stopped: closed, they would end it by SIGPIPE before it has cleaned up.
-async fn watch(mut started: Started, input: Vec<u8>, nobody_waits: oneshot::Receiver<Infallible>) -> Ended {
-    let mut stdout = Capture::new(STDOUT_BYTES, STDOUT_TAIL_BYTES);
+async fn watch(
+    mut started: Started,
+    input: Vec<u8>,
+    overflows: Option<oneshot::Sender<()>>,
+    nobody_waits: oneshot::Receiver<Infallible>,
+) -> Ended {
+    let mut stdout = Capture::new(STDOUT_BYTES, STDOUT_TAIL_BYTES).telling(overflows);
     let mut stderr = Capture::new(0, STDERR_BYTES);
     {
         let pipes = async {
@@ -165,8 +204,12 @@ pub fn spawn_piped(
     environment: Environment,
     stderr: Stderr,
 ) -> Result<Piped, SpawnError> {
-    let launch = Launch { program, arguments, cwd: None, environment, input: None };
-    let started = start(&launch, Stdin::Piped, Some(stderr), None)?;
+    spawn_to_speak(&Launch { program, arguments, cwd: None, environment, input: None }, stderr)
+}
+
+/// Starts a program to speak to, where the launch says; its `input` is not used. See [`Group`] for its end.
+pub fn spawn_to_speak(launch: &Launch, stderr: Stderr) -> Result<Piped, SpawnError> {
+    let started = start(launch, Stdin::Piped, Some(stderr), None)?;
     match (started.stdin, started.stdout) {
         (Some(stdin), Some(stdout)) => Ok(Piped { stdin, stdout, stderr: started.stderr, group: started.group }),
         _ => Err(SpawnError::Refused(std::io::Error::other("the program was started without its pipes"))),

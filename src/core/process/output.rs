@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::oneshot;
 
 /// Most bytes of standard output that are kept from its beginning.
 pub const STDOUT_BYTES: usize = 4 * 1024 * 1024;
@@ -24,6 +25,7 @@ pub struct Capture {
     tail: VecDeque<u8>,
     tail_most: usize,
     total: u64,
+    overflows: Option<oneshot::Sender<()>>,
 }
 
 impl Capture {
@@ -32,12 +34,21 @@ impl Capture {
         Self { head_most: head, tail_most: tail, ..Self::default() }
     }
 
+    /// Tells when the beginning is not all there is.
+    pub(super) fn telling(mut self, overflows: Option<oneshot::Sender<()>>) -> Self {
+        self.overflows = overflows;
+        self
+    }
+
     /// Takes what was written next.
     pub fn push(&mut self, bytes: &[u8]) {
         self.total = self.total.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         let room = self.head_most.saturating_sub(self.head.len()).min(bytes.len());
         let (head, beyond) = bytes.split_at(room);
         self.head.extend_from_slice(head);
+        if !beyond.is_empty() {
+            let _ = self.overflows.take().map(|overflows| overflows.send(()));
+        }
         let beyond = beyond.get(beyond.len().saturating_sub(self.tail_most)..).unwrap_or_default();
         let excess = (self.tail.len() + beyond.len()).saturating_sub(self.tail_most);
         self.tail.drain(..excess);

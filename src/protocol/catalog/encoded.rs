@@ -9,7 +9,7 @@ use super::skills::SkillParts;
 use super::{SERVER_INFO_KEY, SKILLS_EXTENSION, TASKS_EXTENSION};
 use crate::protocol::content::{object, text};
 use crate::protocol::digest::{self, Digest};
-use crate::protocol::json::{Json, RawJson};
+use crate::protocol::json::{Json, JsonLimits, RawJson};
 use crate::protocol::revision::{Era, Revision, Rules, Tasks};
 
 /// What can be listed.
@@ -53,6 +53,18 @@ pub struct Page {
 }
 
 impl Page {
+    /// The definitions on it.
+    pub(super) fn definitions(&self, list: List) -> Vec<Json> {
+        // Ours, so that no limit is needed but the parser's own.
+        let limits = JsonLimits { depth: 127, keys: usize::MAX, items: usize::MAX };
+        match Json::parse(&self.text, &limits) {
+            Ok(Json::Object(members)) => members.into_iter().find(|(key, _)| key == list.key()).map(|(_, items)| items),
+            _ => None,
+        }
+        .and_then(|items| if let Json::Array(items) = items { Some(items) } else { None })
+        .unwrap_or_default()
+    }
+
     /// The result; `cursor` makes the cursor of the next page, where there is one.
     pub(in crate::protocol) fn result(&self, cursor: impl FnOnce() -> String) -> Bytes {
         let Some(open) = self.text.strip_suffix(b"}").filter(|_| self.more) else { return self.text.clone() };

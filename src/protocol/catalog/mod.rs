@@ -96,6 +96,7 @@ pub struct Catalog {
     served: Served,
     cache: CacheScope,
     encoded: Encoded,
+    identity: Identity,
     behind: Option<Arc<dyn Any + Send + Sync>>,
 }
 
@@ -138,6 +139,7 @@ impl Catalog {
             served,
             cache: parts.cache.scope,
             encoded,
+            identity: parts.identity,
             behind: None,
         })
     }
@@ -266,6 +268,17 @@ impl Catalog {
         self.served.task_list
     }
 
+    /// Who it says it is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The definitions of the tools as peers of a revision receive them.
+    pub fn definitions(&self, revision: Revision) -> Vec<Json> {
+        let pages = &self.encoded.of_revision(revision).list(List::Tools).pages;
+        pages.iter().flat_map(|page| page.definitions(List::Tools)).collect()
+    }
+
     /// The digest of the tools as peers of a revision receive them; the same for all unless a tool is divergent.
     pub fn digest(&self, revision: Revision) -> Digest {
         self.encoded.of_revision(revision).digest
@@ -275,6 +288,12 @@ impl Catalog {
     pub fn same_list(&self, other: &Self, list: List) -> bool {
         let definitions = |catalog: &Self, revision| catalog.encoded.of_revision(revision).list(list).definitions;
         Revision::ALL.into_iter().all(|revision| definitions(self, revision) == definitions(other, revision))
+    }
+
+    /// How many bytes the tools take as peers of the modern revision receive them.
+    pub fn tool_list_bytes(&self) -> usize {
+        let pages = &self.encoded.of_revision(Revision::MODERN).list(List::Tools).pages;
+        pages.iter().map(|page| page.result(String::new).len()).sum()
     }
 
     /// The digest of a whole list, its other members included.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use super::definition;
 use super::skills::SkillParts;
 use crate::protocol::content::Audience;
 use crate::protocol::json::Json;
 use crate::protocol::limits::LISTING_PAGE;
-use crate::protocol::revision::Offer;
+use crate::protocol::revision::{Offer, Revision};
 
 /// The `_meta` key of the tools digest where a surface names none.
 pub const DEFAULT_DIGEST_KEY: &str = "dev.twodoor/toolsDigest";
@@ -115,6 +116,11 @@ pub struct ToolParts {
 }
 
 impl ToolParts {
+    /// The definition as peers of a revision receive it.
+    pub fn definition(&self, revision: Revision) -> Json {
+        definition::tool(self, revision)
+    }
+
     /// A tool of that name without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         let no_arguments = Json::Object(vec![

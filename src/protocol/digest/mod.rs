@@ -133,7 +133,7 @@ fn write_string(text: &str, out: &mut String) {
 }
 
 /// A number as CPython's `json` reads it and writes it again.
-fn python_number(text: &str) -> Option<String> {
+pub(super) fn python_number(text: &str) -> Option<String> {
     if !text.contains(['.', 'e', 'E']) {
         return Some(if text == "-0" { "0".to_owned() } else { text.to_owned() });
     }

@@ -9,7 +9,9 @@ mod described;
 mod http;
 mod prompt;
 mod resource;
+mod rules;
 mod skill;
+mod target;
 mod tool;
 mod upstream;
 
@@ -19,9 +21,12 @@ pub(crate) use self::backend::{BackendEntry, ElementEntry, PathEntry, Want};
 pub(crate) use self::http::{HeaderEntry, HttpEntry};
 pub(crate) use self::prompt::{MessageEntry, PromptEntry, SaidEntry};
 pub(crate) use self::resource::{READ_AT_MOST, ResourceEntry, SourceEntry};
+pub(crate) use self::rules::RuleEntry;
 pub(crate) use self::skill::SkillEntry;
+pub(crate) use self::target::{ExcludedEntry, TargetEntry};
 pub(crate) use self::tool::{KindEntry, ToolEntry};
 pub(crate) use self::upstream::{PinEntry, UpstreamEntry, UpstreamToolEntry};
+use super::arguments::ArgumentEntry;
 use super::fields::Fields;
 use super::lint::{duration, value_kind};
 use super::problem::Findings;
@@ -46,6 +51,10 @@ const FILE_KEYS: &[&str] = &[
     "templates",
     "prompts",
     "skills",
+    "registry",
+    "common_args",
+    "excluded",
+    "rules",
     "upstreams",
 ];
 
@@ -70,9 +79,23 @@ pub(crate) struct SurfaceFile<'t> {
     pub(crate) prompts: Vec<PromptEntry<'t>>,
     pub(crate) skills: Vec<SkillEntry<'t>>,
     pub(crate) upstreams: Vec<UpstreamEntry<'t>>,
+    /// `None` if there is no such key, which is something else than no rule.
+    pub(crate) rules: Option<Vec<RuleEntry>>,
+    /// The project whose capabilities are published.
+    pub(crate) registry: Option<At<String>>,
+    /// What of it is not published on purpose.
+    pub(crate) excluded: Vec<ExcludedEntry>,
 }
 
 impl<'t> SurfaceFile<'t> {
+    /// The tools that are actions of registered capabilities.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = (&ToolEntry<'t>, &TargetEntry)> {
+        self.tools.iter().filter_map(|tool| match &tool.kind {
+            Some(KindEntry::Target(target)) => Some((tool, target)),
+            _ => None,
+        })
+    }
+
     /// What stands behind everything that is declared, in a fixed order.
     pub(crate) fn backends(&self) -> impl Iterator<Item = &BackendEntry<'t>> {
         let tools = self.tools.iter().map(|tool| &tool.backend);
@@ -89,6 +112,8 @@ pub(crate) fn read<'t>(root: &'t Node, findings: &mut Findings) -> Option<Surfac
     let fields = Fields::of(root, Span::START, "a surface file", FILE_KEYS, findings)?;
     fields.require("surface", "write the name that clients see, such as `surface: repo`", findings);
     fields.require("version", "write the contract's version, such as `version: 1.0.0`", findings);
+    let common: Vec<ArgumentEntry> = target::common_args(&fields, findings);
+    let read_tool = |entry: &'t Entry, findings: &mut Findings| tool::read(entry, &common, findings);
     let lists = ["tools", "resources", "templates", "prompts", "skills"].into_iter().filter_map(|key| fields.get(key));
     Some(SurfaceFile {
         name: fields.text("surface", findings),
@@ -102,12 +127,15 @@ pub(crate) fn read<'t>(root: &'t Node, findings: &mut Findings) -> Option<Surfac
         digest_key: fields.text("digest_key", findings),
         ttl: fields.get("ttl").and_then(|entry| duration::read_ttl(entry, findings)),
         list_key: lists.map(|entry| entry.key.span).min_by_key(|span| span.start),
-        tools: read_all(&fields, "tools", "a mapping of names to tools", tool::read, findings),
+        tools: read_all(&fields, "tools", "a mapping of names to tools", read_tool, findings),
         resources: read_all(&fields, "resources", "a mapping of names to resources", resource::read, findings),
         templates: read_all(&fields, "templates", "a mapping of names to templates", resource::read_template, findings),
         prompts: read_all(&fields, "prompts", "a mapping of names to prompts", prompt::read, findings),
         skills: read_all(&fields, "skills", "a mapping of names to skills", skill::read, findings),
         upstreams: read_all(&fields, "upstreams", "a mapping of names to upstreams", upstream::read, findings),
+        rules: rules::read(&fields, findings),
+        registry: fields.text("registry", findings),
+        excluded: target::excluded(&fields, findings),
     })
 }
 

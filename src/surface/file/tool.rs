@@ -3,9 +3,11 @@
 use super::backend::{self, BackendEntry};
 use super::described::{self, Described};
 use super::http::{self, HttpEntry};
+use super::target::{self, TargetEntry};
 use super::upstream::{self, UpstreamToolEntry};
 use crate::protocol::TaskSupport;
-use crate::surface::arguments;
+use crate::surface::arguments::{self, ArgumentEntry};
+use crate::surface::builtin::Builtin;
 use crate::surface::fields::Fields;
 use crate::surface::lint::backend::Kind;
 use crate::surface::lint::{self, misplaced_key, value_kind};
@@ -30,10 +32,14 @@ const KEYS: &[&str] = &[
     "divergent",
     "task",
     "scopes",
+    "pillar",
 ];
 
 /// Keys of a tool that is a command, beside those of every command.
-const COMMAND_KEYS: &[&str] = &["stdin", "talk"];
+const COMMAND_KEYS: &[&str] = &["stdin", "talk", "asks_itself"];
+
+/// Keys of a tool that is built in: its definition comes with it.
+const BUILTIN_KEYS: &[&str] = &["builtin", "title", "description", "icons", "meta", "timeout", "cap", "task", "scopes"];
 
 /// What carries a tool out, as written.
 #[derive(Debug)]
@@ -44,6 +50,10 @@ pub(crate) enum KindEntry {
     Http(Option<HttpEntry>),
     /// A tool of an upstream; `None` if it cannot be read.
     Upstream(Option<UpstreamToolEntry>),
+    /// A built-in tool.
+    Builtin(Builtin),
+    /// An action of a registered capability.
+    Target(TargetEntry),
 }
 
 /// A tool.
@@ -57,6 +67,7 @@ pub(crate) struct ToolEntry<'t> {
     pub(crate) reversible: Option<At<bool>>,
     pub(crate) idempotent: Option<At<bool>>,
     pub(crate) open_world: Option<At<bool>>,
+    pub(crate) asks_itself: Option<At<bool>>,
     pub(crate) divergent: bool,
     pub(crate) task: TaskSupport,
     pub(crate) scopes: Vec<At<String>>,
@@ -81,17 +92,28 @@ impl ToolEntry<'_> {
 }
 
 /// Reads a tool.
-pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<ToolEntry<'t>> {
+pub(super) fn read<'t>(entry: &'t Entry, common: &[ArgumentEntry], findings: &mut Findings) -> Option<ToolEntry<'t>> {
     let kind = lint::backend::of(entry, findings);
     let keys: &[&[&str]] = match kind {
         Some(Kind::Run) => &[KEYS, backend::RUN_KEYS, COMMAND_KEYS],
         Some(Kind::Http) => &[KEYS, http::TOOL_KEYS],
         Some(Kind::Upstream) => &[KEYS, upstream::TOOL_KEYS],
+        Some(Kind::Builtin) => &[BUILTIN_KEYS],
+        Some(Kind::Target) => &[KEYS, target::TARGET_KEYS],
         // Whatever is meant, its keys are not unknown.
-        _ => &[KEYS, &lint::backend::KEYS, backend::RUN_KEYS, COMMAND_KEYS],
+        _ => &[KEYS, &lint::backend::KEYS, backend::RUN_KEYS, COMMAND_KEYS, target::TARGET_KEYS],
     };
     let fields = Fields::of(&entry.node, entry.key.span, "a tool", &keys.concat(), findings)?;
-    let input = arguments::read(&fields, findings);
+    // For people who read the file.
+    let _ = fields.text("pillar", findings);
+    let target = match kind {
+        Some(Kind::Target) => target::read(&fields, findings),
+        _ => None,
+    };
+    let input = match &target {
+        Some(target) => arguments::read_target(&fields, &target.common, common, findings),
+        None => arguments::read(&fields, findings),
+    };
     let mut backend = BackendEntry::of_command(&entry.key, input, &fields, findings);
     let kind = kind.and_then(|kind| match kind {
         Kind::Run => Some(KindEntry::Command),
@@ -103,7 +125,8 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
             misplaced_key::roles(&backend.input, findings);
             Some(KindEntry::Upstream(upstream::read_tool(&fields, findings)))
         }
-        Kind::Target | Kind::Builtin => None,
+        Kind::Builtin => builtin(&fields, findings).map(KindEntry::Builtin),
+        Kind::Target => target.map(KindEntry::Target),
     });
     Some(ToolEntry {
         name: &entry.key,
@@ -114,12 +137,23 @@ pub(super) fn read<'t>(entry: &'t Entry, findings: &mut Findings) -> Option<Tool
         reversible: fields.flag("reversible", findings),
         idempotent: fields.flag("idempotent", findings),
         open_world: fields.flag("open_world", findings),
+        asks_itself: fields.flag("asks_itself", findings),
         divergent: fields.flag("divergent", findings).is_some_and(|flag| flag.value),
         task: task(&fields, findings),
         scopes: fields.texts("scopes", findings),
         kind,
         backend,
     })
+}
+
+/// The built-in tool that is named.
+fn builtin(fields: &Fields<'_>, findings: &mut Findings) -> Option<Builtin> {
+    let said = fields.text("builtin", findings)?;
+    let found = Builtin::parse(&said.value);
+    if found.is_none() {
+        value_kind::one_of("builtin", &said, &Builtin::ALL.map(Builtin::name), findings);
+    }
+    found
 }
 
 fn task(fields: &Fields<'_>, findings: &mut Findings) -> TaskSupport {

@@ -3,10 +3,8 @@
 use crate::surface::problem::{Findings, Rule};
 use crate::surface::tree::Entry;
 
-pub(crate) const RULE: Rule = Rule::error(
-    "backend",
-    "a tool has exactly one backend: `run`, `target`, `http`, `upstream` or `builtin`, and is served by this build",
-);
+pub(crate) const RULE: Rule =
+    Rule::error("backend", "a tool has exactly one backend: `run`, `target`, `http`, `upstream` or `builtin`");
 
 /// A kind of backend, by the key that declares it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,26 +34,18 @@ impl Kind {
             Self::Builtin => "builtin",
         }
     }
-
-    fn is_served(self) -> bool {
-        matches!(self, Self::Run | Self::Http | Self::Upstream)
-    }
 }
 
 /// Every key that declares a backend.
 pub(crate) const KEYS: [&str; 5] = ["run", "target", "http", "upstream", "builtin"];
 
-/// The one backend of a tool. None, several, and one that this build does not serve are reported.
+/// The one backend of a tool. None and several are reported.
 pub(crate) fn of(tool: &Entry, findings: &mut Findings) -> Option<Kind> {
     // What is no mapping is reported where its keys are read.
     tool.node.as_map()?;
     let mut present = Kind::ALL.into_iter().filter_map(|kind| Some((kind, tool.node.get(kind.key())?.key.span)));
     match (present.next(), present.next()) {
-        (Some((kind, _)), None) if kind.is_served() => return Some(kind),
-        (Some((kind, span)), None) => {
-            let message = format!("the backend `{}` is not served by this build", kind.key());
-            findings.report(&RULE, span, message, "declare the command with `run`");
-        }
+        (Some((kind, _)), None) => return Some(kind),
         (None, _) => {
             let remedy = "write the program and its arguments, such as `run: [git, --version]`";
             findings.report(&RULE, tool.key.span, "a tool has no backend", remedy);
@@ -74,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_tool_has_exactly_one_backend() {
-        for bad in ["target: x/y", "title: x", "run: [ls]\n    target: a/b", "http: x\n    upstream: y"] {
+        for bad in ["title: x", "run: [ls]\n    target: a/b", "http: x\n    upstream: y"] {
             let yaml = format!("surface: s\nversion: 1.0.0\ntools:\n  t:\n    description: x\n    {bad}\n");
             breaks(super::RULE, &yaml);
             assert_eq!(problems(&yaml).list().len(), 1, "{}", problems(&yaml));

@@ -53,6 +53,46 @@ fn entry(list: &str, lines: &str) -> String {
     format!("surface: s\nversion: 1.0.0\n{list}:\n  entry:\n{lines}")
 }
 
+/// A surface whose one tool, `show`, is described by these lines and stands upon the project of its folder.
+pub(super) fn target(lines: &str) -> String {
+    let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
+    format!("surface: s\nversion: 1.0.0\nregistry: .\ntools:\n  show:\n    description: Shows.\n{lines}")
+}
+
+/// A folder with a project of three tools and an agent.
+pub(super) fn project(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let xlsx = "\
+name: xlsx
+description: Workbooks.
+actions:
+  - name: read-sheet
+    effects: read
+    args:
+      - {name: path, required: true}
+      - {name: sheet}
+      - {name: max-results, type: integer}
+      - {name: ratio, type: number}
+  - {name: write-sheet, effects: write}
+  - {name: delete-sheet}
+  - {name: archive, effects: irreversible}
+";
+    let locked = "name: locked\ndescription: x\nactions: [{name: read}]\nsecrets: [{name: never-set-in-a-test}]\n";
+    let reporter = "name: reporter\ndescription: x\nactions: [{name: view}]\ntools: [locked, xlsx]\n";
+    for (path, manifest) in [
+        ("tools/xlsx/tool.yaml", xlsx),
+        ("tools/flat/tool.yaml", "name: flat\ndescription: x\n"),
+        ("tools/locked/tool.yaml", locked),
+        ("agents/reporter/agent.yaml", reporter),
+    ] {
+        let (within, _) = path.rsplit_once('/').unwrap();
+        folder.make(within);
+        folder.file(path, manifest, 0o644);
+        folder.file(&format!("{within}/main.py"), "", 0o644);
+    }
+    folder
+}
+
 /// All problems of a surface, warnings included.
 pub(super) fn problems(yaml: &str) -> Problems {
     examine(Path::new("/"), yaml)

@@ -1,12 +1,14 @@
 //! A model chooses a tool by its description.
 
-use crate::surface::file::SurfaceFile;
+use crate::surface::file::{KindEntry, SurfaceFile};
 use crate::surface::problem::{Findings, Rule};
 
 pub(crate) const RULE: Rule = Rule::warning("missing-description", "a tool says what it does");
 
 pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
-    for tool in &file.tools {
+    // What is built in brings its own.
+    let told = file.tools.iter().filter(|tool| !matches!(tool.kind, Some(KindEntry::Builtin(_))));
+    for tool in told {
         let empty = tool.described.description.as_ref().is_none_or(|text| text.value.trim().is_empty());
         if empty && tool.node.get("description").is_none_or(|entry| entry.node.as_text().is_some()) {
             let message = format!("{:?} has no description: models choose tools by it", tool.name.value);

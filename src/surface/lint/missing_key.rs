@@ -18,7 +18,6 @@ mod tests {
         breaks(super::RULE, "version: 1.0.0\ntools: {t: {run: [ls]}}\n");
         breaks(super::RULE, "surface: s\ntools: {t: {run: [ls]}}\n");
         breaks(super::RULE, "surface: s\nversion: 1.0.0\ntemplates: {t: {text: x}}\n");
-        breaks(super::RULE, "surface: s\nversion: 1.0.0\ntools: {t: {description: x}}\n");
         breaks(super::RULE, &tool("run: []"));
         breaks(super::RULE, &tool("args: {a: {description: x}}\nrun: [ls, \"x{a}\"]"));
         keeps(super::RULE, &tool(""));

@@ -7,8 +7,10 @@
 pub(super) mod argument_as;
 pub(super) mod argument_name;
 pub(super) mod arguments_twice;
+mod asks_itself;
 pub(super) mod backend;
 pub(super) mod braces;
+pub(super) mod call_rule;
 pub(super) mod cap;
 mod code_options;
 mod completion;
@@ -16,12 +18,15 @@ mod contradiction;
 mod default_value;
 mod derived_uri;
 mod digest_name;
+mod dispatcher;
 pub(super) mod duration;
 mod dynamic_script;
 pub(super) mod env_name;
 #[cfg(test)]
 mod examples;
+mod excluded;
 pub(super) mod exit_code;
+pub(super) mod expression;
 mod fetched_uri;
 mod folder;
 mod folder_count;
@@ -53,6 +58,7 @@ mod private_address;
 mod program;
 mod program_placeholder;
 mod prompt_file;
+mod read_only_verb;
 mod reserved_name;
 mod secret_header;
 mod secret_literal;
@@ -61,19 +67,25 @@ pub(crate) mod similar_names;
 mod skill_folder;
 mod source_path;
 pub(super) mod stdin_argument;
-mod surface_name;
+pub(super) mod surface_name;
+mod target;
+mod target_argument;
+pub(super) mod target_common;
+pub(super) mod target_effect;
+pub(super) mod token_cost;
 mod tool_count;
 mod two_placeholders;
 pub(super) mod unknown_key;
 mod unknown_placeholder;
 pub(super) mod unknown_resource;
 mod unknown_upstream;
+mod unready_target;
 mod unused_argument;
 pub(super) mod upstream_digest;
 pub(super) mod upstream_source;
 pub(super) mod value_kind;
 pub(super) mod variable;
-mod version;
+pub(super) mod version;
 
 use super::file::SurfaceFile;
 use super::problem::{Findings, Rule};
@@ -82,11 +94,14 @@ use super::{callers, frozen, lock, source, tree};
 
 /// The checks over a whole file.
 const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
+    asks_itself::check,
+    call_rule::check,
     completion::check,
     contradiction::check,
     default_value::check,
     derived_uri::check,
     digest_name::check,
+    dispatcher::check,
     dynamic_script::check,
     fetched_uri::check,
     header_secret::check,
@@ -103,6 +118,7 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     portable_name::check,
     private_address::check,
     program_placeholder::check,
+    read_only_verb::check,
     reserved_name::check,
     secret_header::check,
     secret_literal::check,
@@ -129,6 +145,11 @@ pub(super) fn check(file: &SurfaceFile<'_>, resolved: &Resolved, findings: &mut 
     prompt_file::check(file, resolved, findings);
     skill_folder::check(file, resolved, findings);
     source_path::check(file, resolved, findings);
+    target::check(file, resolved, findings);
+    target_argument::check(file, resolved, findings);
+    target_effect::check(file, resolved, findings);
+    excluded::check(file, resolved, findings);
+    unready_target::check(file, resolved, findings);
 }
 
 /// Every rule on surface files but those that hold for every catalog, however it was made.
@@ -220,10 +241,27 @@ pub fn rules() -> Vec<Rule> {
         upstream_digest::ANY,
         unknown_upstream::RULE,
         unknown_upstream::UNUSED,
+        read_only_verb::RULE,
+        asks_itself::RULE,
+        call_rule::RULE,
+        expression::RULE,
+        target::REGISTRY,
+        target::RULE,
+        target_argument::RULE,
+        target_argument::REQUIRED,
+        target_common::RULE,
+        target_argument::NARROW,
+        target_effect::RULE,
+        target_effect::READS,
+        excluded::RULE,
+        unready_target::RULE,
+        dispatcher::RULE,
+        token_cost::RULE,
         lock::VERSION,
         lock::DIGEST,
         lock::DIFFERS,
         lock::MISSING,
+        lock::BUMP,
         frozen::LABEL,
         frozen::NAME,
         frozen::CHANGED,

@@ -37,3 +37,17 @@ pub(super) const HIDDEN: Rule =
 pub fn rules() -> Vec<Rule> {
     vec![NAME, TWICE, SHAPE, ENTRYPOINT, SECRET, SCHEMA, FRONT_MATTER, TOO_MANY, HIDDEN]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_on_manifests_stands_in_its_page() {
+        let page = include_str!("../../../docs/capabilities.md");
+        for rule in rules() {
+            let row = format!("| `{}` | error | {} |", rule.id, rule.text);
+            assert!(page.contains(&row), "docs/capabilities.md lacks the line\n{row}");
+        }
+    }
+}

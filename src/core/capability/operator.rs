@@ -1,0 +1,356 @@
+//! The six tools of an operator surface: discovery, and the runner.
+//!
+//! Promises: a call that cannot succeed starts nothing and is answered with what would; what a run would do is known
+//! before it is done, for whoever reviews it; every answer is one JSON object in one block of text. Used by the router.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::answer::{self, Answer, Manner, Question};
+use super::argv::{self, Rendered};
+use super::listing::{Listed, Runs};
+use super::normal::Normal;
+use super::run::{self, Job};
+use super::turn::ManagedTurn;
+use super::validate::Called;
+use super::words::Object;
+use super::{cut, enrich, validate};
+use crate::core::backend::defect;
+use crate::core::blocking::blocking;
+use crate::core::gate::{self, Subject};
+use crate::protocol::{Arguments, Caller, Content, Json, Outcome, Principal, RawJson};
+use crate::surface::builtin::Builtin;
+use crate::surface::declaration::{DeclaredBuiltin, DeclaredTool};
+use crate::surface::effect::{BlastClass, Effect, Policy};
+use crate::surface::manifest::{CapabilityKind, Effects, Manifest, variable};
+
+/// The variable that says how large an answer of `capabilities` may be before it becomes names.
+pub const MAX_BYTES_VARIABLE: &str = "AAT_CAPABILITIES_MAX_BYTES";
+
+/// What an operator surface knows of its registry. Everything here may read files, so it is called where that may take
+/// its time.
+pub trait Shelf: Send + Sync + std::fmt::Debug + 'static {
+    /// The project's folder.
+    fn folder(&self) -> &Path;
+    /// What can be discovered, in the registry's order: nothing hidden, nothing broken.
+    fn listed(&self) -> Vec<Listed>;
+    /// The secrets that a capability declares and that are there: the variable and its value.
+    fn secrets(&self, manifest: &Manifest) -> Vec<(String, String)>;
+    /// A skill, or one of its files.
+    fn skill(&self, name: &str, resource: Option<&str>, manner: &Manner) -> Answer;
+}
+
+/// What the tools of one operator surface share.
+#[derive(Debug)]
+pub struct Operator {
+    shelf: Arc<dyn Shelf>,
+    /// What is published, and under which names.
+    published: Vec<(Builtin, String)>,
+    manner: Manner,
+    turn: ManagedTurn,
+}
+
+impl Operator {
+    /// The operator of a registry, as the environment wants it; `tools` says how the surface calls its built-in tools.
+    pub fn new(shelf: Arc<dyn Shelf>, tools: &[DeclaredTool], variable: impl Fn(&str) -> Option<String>) -> Self {
+        let published: Vec<(Builtin, String)> =
+            tools.iter().filter_map(|tool| Some((tool.builtin()?.builtin, tool.name.clone()))).collect();
+        let find =
+            |builtin: Builtin| published.iter().find(|(found, _)| *found == builtin).map(|(_, name)| name.clone());
+        let named = |builtin: Builtin| find(builtin).unwrap_or_else(|| builtin.name().to_owned());
+        // One that may ask a person runs everything that the plain one runs.
+        let runner = |plain: Builtin| find(plain).unwrap_or_else(|| named(plain.confirmed()));
+        let manner = Manner {
+            run_tool: runner(Builtin::RunTool),
+            run_agent: runner(Builtin::RunAgent),
+            capabilities: named(Builtin::Capabilities),
+            get_skill: named(Builtin::GetSkill),
+            max_bytes: max_bytes(variable(MAX_BYTES_VARIABLE).as_deref()),
+        };
+        Self { shelf, published, manner, turn: ManagedTurn::read(variable) }
+    }
+}
+
+/// A negative number is 0, which is never; what is no number is as nothing.
+fn max_bytes(said: Option<&str>) -> usize {
+    match said.map(str::trim).map(str::parse::<i128>) {
+        Some(Ok(bytes)) => usize::try_from(bytes.max(0)).unwrap_or(usize::MAX),
+        Some(Err(_)) | None => answer::MAX_BYTES,
+    }
+}
+
+/// A call that was held against its manifest and can be started.
+#[derive(Debug)]
+struct Plan {
+    manifest: Arc<Manifest>,
+    action: Option<String>,
+    rendered: Rendered,
+}
+
+impl Plan {
+    fn called(&self) -> Called<'_> {
+        // It was found when the call was planned.
+        let action = self.manifest.actions.iter().find(|action| Some(&action.name) == self.action.as_ref());
+        Called { manifest: &self.manifest, action }
+    }
+}
+
+/// What the manifest declares of an action, as the gate weighs it.
+pub(super) fn policy(called: Called<'_>) -> Policy {
+    let manifest = called.action.and_then(|action| action.effects).map(|effects| match effects {
+        Effects::Read => Effect::Read,
+        Effects::Write => Effect::Write,
+        Effects::Irreversible => Effect::Irreversible,
+    });
+    let class = called.action.and_then(|action| action.blast_class.as_deref());
+    Policy { said: None, manifest, blast_class: class.and_then(BlastClass::parse) }
+}
+
+/// One of the six tools.
+#[derive(Debug)]
+pub struct OperatorTool {
+    declared: DeclaredBuiltin,
+    operator: Arc<Operator>,
+    /// What the surface calls the tool that asks a person where this one refuses.
+    confirmed: Option<Arc<str>>,
+}
+
+impl OperatorTool {
+    /// The tool as declared, of that operator.
+    pub fn new(declared: DeclaredBuiltin, operator: Arc<Operator>) -> Self {
+        let twin = declared.builtin.confirmed();
+        let confirmed = operator.published.iter().find(|(builtin, _)| *builtin == twin);
+        let confirmed = confirmed.map(|(_, name)| Arc::from(name.as_str()));
+        Self { declared, operator, confirmed }
+    }
+
+    /// Which it is.
+    pub fn builtin(&self) -> Builtin {
+        self.declared.builtin
+    }
+
+    /// What a call of a `run_*` tool would do, for whoever reviews it before it is done; an outcome if it can do nothing.
+    pub async fn subject(&self, arguments: &Arguments) -> Result<Subject, Box<Outcome>> {
+        let plan = self.plan(arguments).await?;
+        let manner = match &self.confirmed {
+            _ if self.builtin().is_confirmed() => gate::Manner::Asks,
+            Some(confirmed) => gate::Manner::Refers(Arc::clone(confirmed)),
+            None => gate::Manner::Never,
+        };
+        let (kind, name) = (plan.manifest.kind.name(), &plan.manifest.name);
+        let subject = Subject::of_action(kind, name, plan.action.as_deref(), policy(plan.called()));
+        Ok(subject.in_manner(manner))
+    }
+
+    /// Carries out a call that was reviewed, or needs no review.
+    pub async fn run(&self, arguments: &Arguments, principal: &Principal, caller: &dyn Caller) -> Outcome {
+        match self.builtin() {
+            Builtin::Capabilities => self.capabilities(arguments).await,
+            Builtin::GetSkill => self.skill(arguments).await,
+            Builtin::RunTool | Builtin::RunToolConfirmed | Builtin::RunAgent | Builtin::RunAgentConfirmed => {
+                match self.plan(arguments).await {
+                    Ok(plan) => self.start(plan, principal, caller).await,
+                    Err(outcome) => *outcome,
+                }
+            }
+        }
+    }
+
+    /// Holds a call of a `run_*` tool against its manifest, and starts nothing; an outcome if it cannot be started.
+    async fn plan(&self, arguments: &Arguments) -> Result<Plan, Box<Outcome>> {
+        let (kind, named) = match self.builtin() {
+            Builtin::RunAgent | Builtin::RunAgentConfirmed => (CapabilityKind::Agent, "agent"),
+            _ => (CapabilityKind::Tool, "tool"),
+        };
+        let manner = &self.operator.manner;
+        let name = text(arguments, named).unwrap_or_default();
+        let typed = text(arguments, "action").filter(|action| !action.is_empty());
+        let given = arguments.get("args").and_then(RawJson::members).unwrap_or_default();
+        let listed = self.listed().await?;
+        let Some(runs) = answer::look_up(&name, Some(kind), &listed) else {
+            let other = answer::look_up(&name, None, &listed).map(|runs| runs.manifest.kind);
+            return Err(self.unknown(&name, kind, other, &listed).into());
+        };
+        let manifest = &runs.manifest;
+        if kind == CapabilityKind::Agent && self.operator.turn.refuses(&name, typed.as_deref()) {
+            return Err(self.failed(managed_turn(&name, typed.as_deref()), &[]).into());
+        }
+        if !runs.is_ready() {
+            return Err(self.failed(self.not_ready(runs), &[]).into());
+        }
+        let called = validate::action(manifest, typed.as_deref()).map_err(|misuse| {
+            let called = Called { manifest, action: None };
+            Box::new(self.failed(enrich::misuse(misuse, called, manner), &[]))
+        })?;
+        validate::arguments(called, given.iter().map(|(name, value)| (&**name, value)))
+            .map_err(|misuse| Box::new(self.failed(enrich::misuse(misuse, called, manner), &[])))?;
+        let action = called.action.map(|action| action.name.as_str());
+        let fed = |name: &str| called.args().iter().any(|arg| arg.name == name && arg.stdin);
+        let rendered =
+            argv::render(action, given.iter().map(|(name, value)| (&**name, value)), fed).map_err(|bad| {
+                let failure = Normal::failed("bad_argument", bad.to_string());
+                Box::new(self.failed(enrich::failure(failure, called, manner), &[]))
+            })?;
+        Ok(Plan { manifest: Arc::clone(manifest), action: action.map(str::to_owned), rendered })
+    }
+
+    async fn start(&self, plan: Plan, principal: &Principal, caller: &dyn Caller) -> Outcome {
+        let called = plan.called();
+        let (shelf, wanted) = (Arc::clone(&self.operator.shelf), Arc::clone(&plan.manifest));
+        let Some((secrets, cwd)) = blocking(move || (shelf.secrets(&wanted), shelf.folder().to_path_buf())).await
+        else {
+            return defect("the secrets of a capability could not be read");
+        };
+        let timeout = self.declared.timeout.unwrap_or_else(|| run::timeout_of(called.manifest.kind));
+        let rendered = plan.rendered.clone();
+        let job = Job { manifest: called.manifest, rendered, secrets, principal, cwd, timeout };
+        let normal = run::run(job, caller).await;
+        let names: Vec<&str> = called.args().iter().map(|arg| arg.name.as_str()).collect();
+        if normal.ok {
+            self.told(normal.into_object().into_json(), false, &names)
+        } else {
+            self.failed(enrich::failure(normal, called, &self.operator.manner), &names)
+        }
+    }
+
+    async fn capabilities(&self, arguments: &Arguments) -> Outcome {
+        let said = |key: &str| text(arguments, key);
+        let kind = match said("kind").as_deref() {
+            Some("tool") => Some(CapabilityKind::Tool),
+            Some("agent") => Some(CapabilityKind::Agent),
+            Some("skill") => Some(CapabilityKind::Skill),
+            _ => None,
+        };
+        let (name, action, search) = (said("name"), said("action"), said("search"));
+        let question = Question {
+            kind,
+            name: name.as_deref(),
+            action: action.as_deref(),
+            search: search.as_deref(),
+            full: arguments.get("full").is_some_and(|full| full.as_str() == "true"),
+            limit: arguments.get("limit").and_then(|limit| limit.parse::<f64>().ok()).map(whole),
+        };
+        let listed = match self.listed().await {
+            Ok(listed) => listed,
+            Err(outcome) => return *outcome,
+        };
+        let Answer { value, is_error } = answer::answer(question, &listed, &self.operator.manner);
+        self.told(value, is_error, &["search", "limit"])
+    }
+
+    async fn skill(&self, arguments: &Arguments) -> Outcome {
+        let (name, resource) = (text(arguments, "name").unwrap_or_default(), text(arguments, "resource"));
+        let (shelf, manner) = (Arc::clone(&self.operator.shelf), self.operator.manner.clone());
+        match blocking(move || shelf.skill(&name, resource.as_deref(), &manner)).await {
+            Some(Answer { value, is_error }) => self.told(value, is_error, &[]),
+            None => defect("a skill could not be read"),
+        }
+    }
+
+    async fn listed(&self) -> Result<Vec<Listed>, Box<Outcome>> {
+        let shelf = Arc::clone(&self.operator.shelf);
+        blocking(move || shelf.listed()).await.ok_or_else(|| Box::new(defect("the registry could not be read")))
+    }
+
+    fn unknown(&self, name: &str, kind: CapabilityKind, other: Option<CapabilityKind>, listed: &[Listed]) -> Outcome {
+        let manner = &self.operator.manner;
+        let Answer { value, .. } = answer::unknown(name, Some(kind), listed, manner);
+        let mut told = Normal::failed("unknown_capability", "").into_object();
+        for (key, value) in value.as_object().unwrap_or_default() {
+            told.put(key, value.clone());
+        }
+        if let Some(other) = other {
+            let hint = format!("{name} is an {other}: run it with {}.", manner.runner(other), other = other.name());
+            told.put("hint", hint.replace("is an tool", "is a tool"));
+        }
+        self.failed(told, &[])
+    }
+
+    fn not_ready(&self, runs: &Runs) -> Object {
+        let name = &runs.manifest.name;
+        let missing = runs.missing_secrets();
+        let error = Object::new()
+            .with("code", "not_ready")
+            .with("message", format!("{name} is not ready: {}", runs.lacks().join("; ")))
+            .with("missing_secrets", missing.clone());
+        let variables: Vec<String> = missing.iter().map(|secret| variable(secret)).collect();
+        let hint = if variables.is_empty() {
+            "Nothing was started. The operator has to make it ready; no argument can stand in.".to_owned()
+        } else {
+            format!(
+                "Nothing was started. The operator has to set {} in this server's environment; no argument can stand in.",
+                variables.join(", ")
+            )
+        };
+        let mut told = Normal::failed("not_ready", "").into_object();
+        told.put("error", error);
+        told.with("hint", hint)
+    }
+
+    fn failed(&self, told: Object, args: &[&str]) -> Outcome {
+        self.told(told.into_json(), true, args)
+    }
+
+    /// The answer within its limit, as one block of text.
+    fn told(&self, value: Json, is_error: bool, args: &[&str]) -> Outcome {
+        let usual = match self.builtin() {
+            // It has limits of its own, and half a skill teaches nothing.
+            Builtin::GetSkill => usize::MAX,
+            Builtin::Capabilities => match self.operator.manner.max_bytes {
+                0 => usize::MAX,
+                bytes => bytes.max(cut::RESPONSE_BYTES),
+            },
+            _ => cut::RESPONSE_BYTES,
+        };
+        let value = cut::within(value, self.declared.cap.unwrap_or(usual), args);
+        let content = Content::text(value.to_text());
+        if is_error { Outcome::Failed(content) } else { Outcome::Complete(content) }
+    }
+}
+
+fn managed_turn(agent: &str, action: Option<&str>) -> Object {
+    let message = "this action drives the very turn that it was called in: go on without it";
+    let refused = Object::new()
+        .with("agent", agent)
+        .with("action", action)
+        .with("reason", "managed_turn")
+        .with("message", message);
+    Object::new().with("ok", false).with("refused", refused)
+}
+
+fn text(arguments: &Arguments, key: &str) -> Option<String> {
+    arguments.get(key).and_then(RawJson::as_text)
+}
+
+/// A count as sent, which a schema holds between 1 and 50.
+fn whole(count: f64) -> usize {
+    (1..=super::search::LIMIT_AT_MOST).rev().find(|n| f64::from(u32::try_from(*n).unwrap_or(0)) <= count).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_limit_is_read_as_the_contract_says() {
+        for (said, bytes) in [
+            (None, 40_000),
+            (Some(""), 40_000),
+            (Some("many"), 40_000),
+            (Some("1.5"), 40_000),
+            (Some("-1"), 0),
+            (Some("0"), 0),
+            (Some(" 1234 "), 1234),
+            (Some("99999999999999999999999"), usize::MAX),
+        ] {
+            assert_eq!(max_bytes(said), bytes, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_limit_of_matches_is_a_whole_number() {
+        for (sent, limit) in [(1.0, 1), (20.0, 20), (50.0, 50), (1e9, 50), (0.0, 1), (-5.0, 1), (f64::NAN, 1)] {
+            assert_eq!(whole(sent), limit);
+        }
+    }
+}

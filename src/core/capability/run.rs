@@ -1,0 +1,132 @@
+//! A capability as a child process: started from its manifest, ended whole, told in one shape.
+//!
+//! Promises: the program sees its arguments, the secrets that its manifest declares and the context that this server
+//! established, and nothing else of ours; whatever way a run ends, nothing of it is left. No argument, no output and no
+//! secret is logged.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::argv::Rendered;
+use super::normal::Normal;
+use super::redact::Secrets;
+use crate::core::blocking::blocking;
+use crate::core::process::{self, Ended, Environment, Launch, Overflowed, Program, STDOUT_BYTES, SpawnError};
+use crate::protocol::{Caller, Principal};
+use crate::surface::builtin::Builtin;
+use crate::surface::declaration::Variable;
+use crate::surface::manifest::{CapabilityKind, Manifest, Runtime};
+
+/// The variable by which a program knows for whom it works.
+pub const USER_VARIABLE: &str = "AAT_USER_ID";
+
+/// How long a capability may take where nothing is said.
+pub fn timeout_of(kind: CapabilityKind) -> Duration {
+    match kind {
+        CapabilityKind::Agent => Builtin::RunAgent.timeout(),
+        CapabilityKind::Tool | CapabilityKind::Skill => Builtin::RunTool.timeout(),
+    }
+}
+
+/// A run that is ready.
+pub struct Job<'m> {
+    /// What is run.
+    pub manifest: &'m Manifest,
+    /// With which arguments.
+    pub rendered: Rendered,
+    /// The secrets that it is given: the variable and its value.
+    pub secrets: Vec<(String, String)>,
+    /// For whom.
+    pub principal: &'m Principal,
+    /// The folder it runs in: that of its registry.
+    pub cwd: PathBuf,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+/// Runs it to its end, or until its caller is gone or its time is over, which stops it and all that it started.
+pub async fn run(job: Job<'_>, caller: &dyn Caller) -> Normal {
+    let Job { manifest, rendered, secrets, principal, cwd, timeout } = job;
+    if caller.is_gone() {
+        return stopped();
+    }
+    let redacted = Secrets::new(secrets.iter().map(|(_, value)| value.as_str()));
+    let program = match program(manifest) {
+        Ok(program) => program,
+        Err(why) => return not_started(manifest, &why),
+    };
+    let entry = match manifest.runtime {
+        Runtime::Exec => None,
+        Runtime::Python | Runtime::Node => Some(manifest.entrypoint.clone().into_os_string()),
+    };
+    let launch = Launch {
+        program,
+        arguments: entry.into_iter().chain(rendered.argv.into_iter().map(OsString::from)).collect(),
+        cwd: Some(cwd),
+        environment: Environment::Minimal(variables(secrets, principal)),
+        input: rendered.input,
+    };
+    let mut is_late = false;
+    let gone = async {
+        tokio::select! {
+            () = caller.gone() => {}
+            () = tokio::time::sleep(timeout) => is_late = true,
+        }
+    };
+    let ended = process::run_whole(launch, gone).await;
+    match ended {
+        Err(why) => not_started(manifest, &why),
+        Ok(Err(Overflowed)) => {
+            let message =
+                format!("it wrote more than {STDOUT_BYTES} bytes, at which it was stopped: ask for less at a time");
+            Normal::failed("output_too_large", message)
+        }
+        Ok(Ok(Ended::Stopped)) if is_late => {
+            let message = format!("it did not end within {} seconds and was stopped", timeout.as_secs());
+            Normal::failed("timeout", message)
+        }
+        Ok(Ok(Ended::Stopped)) => stopped(),
+        Ok(Ok(Ended::Itself(run))) => {
+            // Megabytes of it may have to be read, and searched for secrets.
+            let told = blocking(move || Normal::of(&run, &redacted)).await;
+            told.unwrap_or_else(|| Normal::failed("no_json", "what it wrote could not be read"))
+        }
+    }
+}
+
+fn program(manifest: &Manifest) -> Result<Program, SpawnError> {
+    let by_name = |name: &str| Program::find(name).or_else(|_| Program::find_ours(name.as_ref()));
+    match manifest.runtime {
+        Runtime::Exec => manifest.entrypoint.to_str().map_or(Err(SpawnError::NoProgram), Program::find),
+        Runtime::Python => by_name("python3"),
+        Runtime::Node => by_name("node"),
+    }
+}
+
+/// What is established by this server comes last, so that no secret's name can stand in for it.
+fn variables(secrets: Vec<(String, String)>, principal: &Principal) -> Vec<Variable> {
+    let reserved = |name: &str| name == "PATH" || name == USER_VARIABLE || name.starts_with("LD_");
+    let secrets = secrets.into_iter().filter(|(name, value)| !reserved(name) && !value.contains('\0'));
+    let mut variables: Vec<Variable> = secrets.map(|(name, value)| Variable::Literal(name, value)).collect();
+    if *principal != Principal::LOCAL && !principal.name().contains('\0') {
+        variables.push(Variable::Literal(USER_VARIABLE.to_owned(), principal.name().to_owned()));
+    }
+    variables
+}
+
+fn not_started(manifest: &Manifest, why: &SpawnError) -> Normal {
+    let cause = std::error::Error::source(why).map(ToString::to_string).unwrap_or_default();
+    tracing::warn!(capability = %manifest.name, %cause, "not started: {why}");
+    let code = if matches!(why, SpawnError::TooLong) { "bad_argument" } else { "not_started" };
+    let what = match manifest.runtime {
+        Runtime::Exec => "its program",
+        Runtime::Python => "python3",
+        Runtime::Node => "node",
+    };
+    Normal::failed(code, format!("{} cannot be started: {what}: {why}", manifest.name))
+}
+
+fn stopped() -> Normal {
+    Normal::failed("stopped", "it was stopped before it ended: nobody waits for it any more")
+}

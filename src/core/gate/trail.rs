@@ -1,0 +1,107 @@
+//! What is remembered of a decision while it is made, until it is written down; and of a run until it has ended.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::audit::{Audit, Durable, Line};
+use super::bound::Bound;
+use super::desk::nonce;
+use super::refusal::Reason;
+use crate::core::blocking::blocking;
+use crate::protocol::Outcome;
+use crate::surface::effect::Judged;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Trail {
+    pub(super) rule: Option<usize>,
+    pub(super) approval: Option<String>,
+    pub(super) verdict: &'static str,
+    reason: Option<&'static str>,
+}
+
+impl Trail {
+    pub(super) fn refuse(&mut self, reason: &Reason) {
+        self.reason = Some(reason.name());
+        self.verdict = match reason {
+            Reason::ApprovalRequired { .. } => "ask",
+            _ => "deny",
+        };
+        if let Reason::ApprovalRequired { request_id, .. } = reason {
+            self.approval = Some(request_id.clone());
+        }
+    }
+
+    /// Writes the decision down; `None` if it cannot be.
+    pub(super) async fn write(self, audit: &Arc<Audit>, bound: &Bound, judged: &Judged) -> Option<Watch> {
+        let line = Line::decided(nonce().unwrap_or_default(), bound, judged, self.verdict);
+        let line = line.because(self.rule, self.reason, self.approval);
+        let durable = if judged.effect.is_reversible() { Durable::No } else { Durable::Yes };
+        let watch = Watch { audit: Arc::clone(audit), line: Some(Box::new(line.clone())), began: Instant::now() };
+        let audit = Arc::clone(audit);
+        match blocking(move || audit.add(&line, durable)).await {
+            Some(Ok(())) => Some(watch),
+            Some(Err(error)) => {
+                tracing::error!(%error, "the audit log cannot be written, so calls are refused");
+                watch.forget();
+                None
+            }
+            None => {
+                watch.forget();
+                None
+            }
+        }
+    }
+}
+
+/// A run whose end is to be written down, however it comes.
+#[derive(Debug)]
+pub(super) struct Watch {
+    audit: Arc<Audit>,
+    line: Option<Box<Line>>,
+    began: Instant,
+}
+
+impl Watch {
+    /// Writes down how it ended. It has run, so nothing is refused if that fails.
+    pub(super) async fn ended(mut self, outcome: &Outcome) {
+        let outcome = match outcome {
+            Outcome::Failed(_) | Outcome::NotFound | Outcome::Refused(_) => "failed",
+            Outcome::InputRequired(_) => "asks",
+            Outcome::Defect { .. } => "defect",
+            Outcome::Complete(_)
+            | Outcome::Prompted(_)
+            | Outcome::Read(_)
+            | Outcome::Completed(_)
+            | Outcome::Task(_) => "complete",
+        };
+        let Some(line) = self.line.take() else { return };
+        let line = line.ended(outcome, self.milliseconds());
+        let audit = Arc::clone(&self.audit);
+        blocking(move || log(&audit, &line)).await;
+    }
+
+    /// It did not begin.
+    pub(super) fn forget(mut self) {
+        self.line = None;
+    }
+
+    fn milliseconds(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// A run that is given up in its midst, because its caller went or its time was over.
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(line) = self.line.take() {
+            log(&self.audit, &line.ended("stopped", self.milliseconds()));
+        }
+    }
+}
+
+fn log(audit: &Audit, line: &Line) {
+    if let Err(error) = audit.add(line, Durable::No) {
+        tracing::error!(%error, "what came of a call cannot be written to the audit log");
+    }
+}
