@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The tests. ./test.sh runs all steps below but `tools` and `long`, in this order, and stops at the first failure.
+# The tests. ./test.sh runs all steps below but `servers`, `tools` and `long`, in this order, and stops at the first failure.
 #
-#   ./test.sh [fmt] [clippy] [rust] [digest] [schema] [interop] [project] [cases] [conformance] [tools] [long]
+#   ./test.sh [fmt] [clippy] [rust] [digest] [schema] [interop] [project] [cases] [conformance] [servers] [tools] [long]
 #
 #   fmt          the code is formatted
 #   clippy       no lint warns
@@ -12,6 +12,7 @@
 #   project      the example project's surfaces through the same clients
 #   cases        the runner of cases, and our own cases against the binary
 #   conformance  the official suite against the fixture server
+#   servers      other people's MCP servers, imported
 #   tools        mcp-assert, the Inspector and fastmcp against the example surfaces
 #   long         the Rust tests that are ignored by default
 #
@@ -70,6 +71,10 @@ step_cases() {
 
 step_conformance() {
   conformance/run.sh
+}
+
+step_servers() {
+  tests/import/servers.sh
 }
 
 step_tools() {

@@ -16,6 +16,7 @@
 pub mod client;
 pub mod core;
 pub mod embed;
+pub mod import;
 pub mod protocol;
 pub mod surface;
 pub mod transport;

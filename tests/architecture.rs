@@ -20,7 +20,7 @@ struct Row {
     refused: &'static [&'static str],
 }
 
-const TABLE: [Row; 6] = [
+const TABLE: [Row; 7] = [
     Row {
         module: "protocol",
         ours: &[],
@@ -108,6 +108,12 @@ const TABLE: [Row; 6] = [
             "clap",
             "tracing_subscriber",
         ],
+    },
+    Row {
+        module: "import",
+        ours: &["protocol", "surface", "client"],
+        crates: Some(&["thiserror"]),
+        refused: &["std::fs", "std::process", "std::env", "std::thread", "tokio", "Instant::now", "SystemTime"],
     },
     Row {
         module: "embed",

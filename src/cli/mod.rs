@@ -11,6 +11,7 @@ mod digest;
 mod effects;
 mod export;
 mod freeze;
+mod import;
 mod init;
 mod install;
 mod listed;
@@ -94,6 +95,7 @@ enum Command {
     Verify(verify::Verify),
     Freeze(freeze::Freeze),
     Probe(probe::Probe),
+    Import(import::Import),
     Init(init::Init),
     Install(install::Install),
     Export(export::Export),
@@ -124,6 +126,7 @@ pub(crate) fn run() -> ExitCode {
         Command::Verify(verify) => verify.run(),
         Command::Freeze(freeze) => freeze.run(),
         Command::Probe(probe) => probe.run(),
+        Command::Import(import) => import.run(),
         Command::Init(init) => init.run(),
         Command::Install(install) => install.run(),
         Command::Export(export) => export.run(),

@@ -135,6 +135,14 @@ const COMMAND_VARIABLE_KEYS: &[&str] = &[
     "format",
 ];
 
+/// Whether the shorthand can say a schema: one type, and no keyword that is unknown to it or means something else in it.
+pub(crate) fn can_say(schema: &Json) -> bool {
+    const OTHERWISE: [&str; 4] = ["required", "as", "header", "complete"];
+    let known = |key: &str| KEYS.contains(&key) && !OTHERWISE.contains(&key);
+    schema.get("type").and_then(Json::as_str).is_some_and(|kind| TYPES.contains(&kind))
+        && schema.as_object().is_some_and(|members| members.iter().all(|(key, _)| known(key)))
+}
+
 /// What a part of an address can be read as.
 const VARIABLE_TYPES: [&str; 4] = ["string", "integer", "number", "boolean"];
 

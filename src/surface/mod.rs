@@ -10,6 +10,7 @@ pub mod builtin;
 pub mod callers;
 pub mod declaration;
 mod declare;
+pub mod draft;
 pub mod effect;
 pub mod export;
 mod fields;
@@ -45,8 +46,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::protocol::{Catalog, CatalogParts, Changed, Published};
 
+pub(crate) use arguments::can_say;
 pub use declare::DEFAULT_CAP;
 pub use lint::rules;
+pub(crate) use lint::similar_names::folded;
 pub use load::LoadedSurface;
 pub use problem::{Problem, Problems, Rule, Severity, did_you_mean};
 pub use render::render;

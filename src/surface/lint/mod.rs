@@ -63,7 +63,7 @@ mod reserved_name;
 mod secret_header;
 mod secret_literal;
 pub(super) mod secret_variable;
-mod similar_names;
+pub(crate) mod similar_names;
 mod skill_folder;
 mod source_path;
 pub(super) mod stdin_argument;

@@ -20,7 +20,8 @@ pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
     }
 }
 
-fn folded(name: &str) -> String {
+/// A name as people and renaming clients tell it from others.
+pub(crate) fn folded(name: &str) -> String {
     let plain = name.chars().filter(|c| !matches!(c, '_' | '-' | '.'));
     plain
         .flat_map(char::to_lowercase)
