@@ -121,7 +121,7 @@ fn wrong_usage_ends_with_2_a_refused_surface_with_3_a_failed_tool_with_1() {
         (&["prompt", "greet", "who=a", "who=b"], 2, "twice"),
         (&["prompt", "greet", "who=a", "tone=rude"], 1, "rude"),
         (&["probe", "no-such-program-anywhere"], 2, "no-such-program-anywhere"),
-        (&["probe", "https://127.0.0.1/mcp"], 2, "https"),
+        (&["probe", "https://127.0.0.1:1/mcp", "--verbose"], 2, "behind the URL"),
         (&["probe", "http://127.0.0.1:1/mcp", "--verbose"], 2, "behind the URL"),
         (&["probe", "localhost:8484/mcp"], 2, "did you mean http://localhost:8484/mcp?"),
         (&["completions", "tcsh"], 2, "tcsh"),

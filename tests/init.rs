@@ -162,7 +162,6 @@ fn a_project_of_capabilities_has_a_manifest_and_a_surface_for_operators() {
 }
 
 #[test]
-#[ignore = "the backends `target` and `builtin` are not served yet"]
 fn a_project_of_capabilities_passes_check_without_a_warning() {
     let root = tempfile::tempdir().unwrap();
     assert_eq!(twodoor(root.path(), &["init", "ops", "--capability"]).0, 0);

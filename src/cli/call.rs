@@ -125,7 +125,7 @@ impl Call {
                 }
             }),
             Some(Backend::Target(target)) => target.plan(arguments).map_err(|why| why.to_text()).map(|plan| Dry {
-                argv: plan.argv(),
+                argv: plan.argv(target.folder()),
                 cwd: target.folder().display().to_string(),
                 env: plan.env(),
                 input: plan.input().map(<[u8]>::to_vec),

@@ -5,7 +5,7 @@
 //! secret is logged.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::argv::Rendered;
@@ -52,7 +52,7 @@ pub async fn run(job: Job<'_>, caller: &dyn Caller) -> Normal {
         return stopped();
     }
     let redacted = Secrets::new(secrets.iter().map(|(_, value)| value.as_str()));
-    let program = match program(manifest) {
+    let program = match program(manifest, &cwd) {
         Ok(program) => program,
         Err(why) => return not_started(manifest, &why),
     };
@@ -95,11 +95,19 @@ pub async fn run(job: Job<'_>, caller: &dyn Caller) -> Normal {
     }
 }
 
-fn program(manifest: &Manifest) -> Result<Program, SpawnError> {
+/// What runs a capability, in the project whose folder that is: the entry point itself, or its interpreter. Python is that
+/// of the environment (`.venv`) of the capability or else of the project, where one stands.
+pub(super) fn program(manifest: &Manifest, project: &Path) -> Result<Program, SpawnError> {
     let by_name = |name: &str| Program::find(name).or_else(|_| Program::find_ours(name.as_ref()));
     match manifest.runtime {
         Runtime::Exec => manifest.entrypoint.to_str().map_or(Err(SpawnError::NoProgram), Program::find),
-        Runtime::Python => by_name("python3"),
+        Runtime::Python => {
+            let own = [&*manifest.folder, project].map(|folder| folder.join(".venv/bin/python3"));
+            match own.iter().find(|python| python.exists()) {
+                Some(python) => python.to_str().map_or(Err(SpawnError::NoProgram), Program::find),
+                None => by_name("python3"),
+            }
+        }
         Runtime::Node => by_name("node"),
     }
 }

@@ -4,6 +4,7 @@
 //! published, is a failed result that says so and starts nothing; only declared arguments are passed on, under the
 //! names that the action has for them; a result is within its cap. Used by the router and by a dry run.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -45,13 +46,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What a dry run shows of the program and its arguments.
-    pub fn argv(&self) -> Vec<String> {
+    /// What a dry run shows of the program and its arguments, in the project whose folder that is.
+    pub fn argv(&self, project: &Path) -> Vec<String> {
         let entry = self.manifest.entrypoint.display().to_string();
+        let program = || run::program(&self.manifest, project).map(|program| program.path().display().to_string()).ok();
         let interpreter = match self.manifest.runtime {
             Runtime::Exec => None,
-            Runtime::Python => Some("python3".to_owned()),
-            Runtime::Node => Some("node".to_owned()),
+            Runtime::Python => Some(program().unwrap_or_else(|| "python3".to_owned())),
+            Runtime::Node => Some(program().unwrap_or_else(|| "node".to_owned())),
         };
         interpreter.into_iter().chain([entry]).chain(self.rendered.argv.iter().cloned()).collect()
     }
@@ -75,7 +77,7 @@ impl TargetTool {
     }
 
     /// The folder that its program runs in.
-    pub fn folder(&self) -> &std::path::Path {
+    pub fn folder(&self) -> &Path {
         self.0.registry.root()
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::subject::Subject;
-use crate::protocol::{Content, Outcome};
+use crate::protocol::{Block, Content, Outcome};
 use crate::surface::effect::Judged;
 
 /// Why a call does not run. The word for each is what a program may rely on.
@@ -131,7 +131,9 @@ impl Refusal {
     pub fn outcome(&self, has_output_schema: bool) -> Outcome {
         let value = self.to_value();
         match &self.reason {
-            Reason::ApprovalRequired { .. } if !has_output_schema => Outcome::Complete(Content::structured(value)),
+            Reason::ApprovalRequired { .. } if !has_output_schema => {
+                Outcome::Complete(Content { blocks: vec![Block::text(value.to_string())], structured: Some(value) })
+            }
             _ => Outcome::Failed(Content::text(value.to_string())),
         }
     }
