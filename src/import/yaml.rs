@@ -310,6 +310,11 @@ mod tests {
         ]
     }
 
+    /// Keys: a surface file refuses the merge key in quotes too, so none is written.
+    fn keys() -> impl Strategy<Value = String> {
+        texts().prop_filter("a merge key", |key| key != "<<")
+    }
+
     fn values() -> impl Strategy<Value = Json> {
         let leaf = prop_oneof![
             texts().prop_map(Json::String),
@@ -320,7 +325,7 @@ mod tests {
         leaf.prop_recursive(4, 24, 5, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..5).prop_map(Json::Array),
-                prop::collection::btree_map(texts(), inner, 0..5)
+                prop::collection::btree_map(keys(), inner, 0..5)
                     .prop_map(|members| Json::Object(members.into_iter().collect())),
             ]
         })
@@ -330,7 +335,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
         #[test]
-        fn whatever_is_written_is_read_back(key in texts(), value in values(), said in texts(), off in values()) {
+        fn whatever_is_written_is_read_back(key in keys(), value in values(), said in texts(), off in values()) {
             let lines = [
                 Line::Comment(said.clone()),
                 Line::Blank,

@@ -180,5 +180,5 @@ fn many_operations_end_in_a_file_that_is_too_large_or_can_be_served() {
     }
     let imported = import(&paths(&text)).unwrap();
     assert_eq!(imported.tools, 700);
-    assert_eq!(check(&imported.text), ["tool-count"]);
+    assert_eq!(check(&imported.text), ["token-cost", "tool-count"]);
 }

@@ -30,6 +30,7 @@ fn import_as(
         digest: digest::of_foreign(&list),
         pages: 1,
         published: Vec::new(),
+        ttl_ms: None,
         remarks: Vec::new(),
     };
     let opening = Opening {

@@ -3,6 +3,7 @@
 //! Promises: any text gives some answer, in time that grows with its length; what is not understood is left out. Knows the
 //! styles of clap, argparse, click, cobra, GNU getopt, git, docker and BSD. Guesses nothing about effects.
 
+mod judge;
 mod lines;
 mod options;
 mod program;
@@ -43,7 +44,8 @@ pub struct Help {
 impl Help {
     /// Whether anything was understood.
     pub fn is_useful(&self) -> bool {
-        !self.is_manual && !(self.usages.is_empty() && self.options.is_empty() && self.commands.is_empty())
+        let says_nothing = self.usages.is_empty() && self.options.is_empty() && self.commands.is_empty();
+        !(self.is_manual || says_nothing)
     }
 }
 
@@ -273,11 +275,10 @@ fn argument(text: &Text, index: usize, described: &mut Vec<Positional>, into: &m
         let is_described = inner.is_some_and(|next| listed.contains(&entry(&next.text).0));
         if is_described || right.to_ascii_lowercase().contains("command") {
             let mut next = index + 1;
-            while let Some(below) = text.lines.get(next).filter(|below| below.indent > line.indent) {
+            while text.lines.get(next).is_some_and(|below| below.indent > line.indent) {
                 let (found, after) = commands(text, next);
                 into.extend(found.into_iter().filter(|c| listed.contains(&c.name.as_str())));
                 next = after.max(next + 1);
-                let _ = below;
             }
             let missing = listed.iter().filter(|name| !into.iter().any(|c| c.name == **name)).collect::<Vec<_>>();
             let missing: Vec<Command> =

@@ -96,7 +96,7 @@ fn read(document: &Document, path: &str, method: &str, item: &Json, operation: &
     for node in list(item, "parameters").iter().chain(list(operation, "parameters")) {
         match document.resolve(node) {
             Ok(node) => {
-                let Some(parameter) = parameter(document, node) else { continue };
+                let Some(parameter) = parameter(node) else { continue };
                 parameters.retain(|known| (&known.name, &known.place) != (&parameter.name, &parameter.place));
                 parameters.push(parameter);
             }
@@ -129,7 +129,7 @@ fn read(document: &Document, path: &str, method: &str, item: &Json, operation: &
     }
 }
 
-fn parameter(document: &Document, node: &Json) -> Option<Parameter> {
+fn parameter(node: &Json) -> Option<Parameter> {
     let content = || {
         let (_, media) = node.get("content")?.as_object()?.first()?;
         media.get("schema")
@@ -137,7 +137,6 @@ fn parameter(document: &Document, node: &Json) -> Option<Parameter> {
     let string = Json::Object(vec![("type".to_owned(), Json::String("string".to_owned()))]);
     let schema = node.get("schema").or_else(content).cloned().unwrap_or(string);
     let place = text(node, "in")?;
-    let _ = document;
     Some(Parameter {
         name: text(node, "name")?,
         required: node.get("required") == Some(&Json::Bool(true)) || place == "path",
@@ -153,7 +152,6 @@ fn parameter(document: &Document, node: &Json) -> Option<Parameter> {
 
 fn body(node: &Json) -> Option<Body> {
     let content = node.get("content")?.as_object()?;
-    let is_json = |media: &str| is_json(media);
     let (media, found) = content
         .iter()
         .find(|(media, _)| is_json(media))

@@ -210,7 +210,7 @@ fn whole(text: &str) -> Option<Json> {
 }
 
 /// `exclusiveMinimum: true` of 3.0 makes the bound beside it one that is not reached.
-fn exclusive(schema: &Json, out: &mut Vec<(String, Json)>) {
+fn exclusive(schema: &Json, out: &mut [(String, Json)]) {
     for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
         if schema.get(flag) == Some(&Json::Bool(true)) {
             for (key, _) in out.iter_mut().filter(|(key, _)| key == bound) {
