@@ -74,8 +74,9 @@ impl Cli {
         };
         let Some((about, version, found)) = read else {
             let name = reader.program.name();
+            let why = reader.left_out.first().map(|why| format!(" ({why})")).unwrap_or_default();
             show::error(
-                &format!("{name} says nothing that reads like help, by --help, -h and help"),
+                &format!("{name} says nothing that reads like help, by --help, -h and help{why}"),
                 "write its surface file by hand: docs/surface-file.md",
             );
             return exit::differs();
