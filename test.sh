@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The tests. ./test.sh runs all steps below but `servers`, `tools` and `long`, in this order, and stops at the first failure.
+# The tests. ./test.sh runs all steps below but `tools` and `long`, in this order, and stops at the first failure.
 #
-#   ./test.sh [fmt] [clippy] [rust] [digest] [schema] [interop] [project] [cases] [conformance] [servers] [tools] [long]
+#   ./test.sh [fmt] [clippy] [rust] [digest] [schema] [interop] [project] [servers] [cases] [conformance] [tools] [long]
 #
 #   fmt          the code is formatted
 #   clippy       no lint warns
@@ -10,9 +10,9 @@
 #   schema       every message of the transcripts by the specification's JSON schemas
 #   interop      the official Python, TypeScript and Rust clients against the binary, and against every feature
 #   project      the example project's surfaces through the same clients
+#   servers      other people's MCP servers, imported, and called through what was made of them
 #   cases        the runner of cases, and our own cases against the binary
 #   conformance  the official suite against the fixture server
-#   servers      other people's MCP servers, imported
 #   tools        mcp-assert, the Inspector and fastmcp against the example surfaces
 #   long         the Rust tests that are ignored by default
 #
@@ -89,7 +89,7 @@ step_long() {
   fi
 }
 
-[ $# -gt 0 ] || set -- fmt clippy rust digest schema interop project cases conformance
+[ $# -gt 0 ] || set -- fmt clippy rust digest schema interop project servers cases conformance
 for step; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done

@@ -13,7 +13,7 @@ fill_openpyxl() { fill_venv "$1" "$root/tests/project/requirements.txt"; }
 venv=$(cached project-python fill_openpyxl "$root/tests/project/requirements.txt")
 
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'kill "${server:-}" 2>/dev/null || true; rm -rf "$work"' EXIT
 cp -R examples/project "$work/project"
 rm -rf "$work/project/.venv"
 ln -s "$venv" "$work/project/.venv"
@@ -23,3 +23,14 @@ TOOL=read_sheet ARGS='{"path":"data/sales.xlsx","max_results":2}' \
   tests/interop/run.sh "$twodoor" "$work/project/sheets.yaml"
 echo "   operator" >&2
 TOOL=capabilities ARGS='{"search":"sheet"}' tests/interop/run.sh "$twodoor" "$work/project/operator.yaml"
+
+echo "   both in one process" >&2
+"$twodoor" serve "$work/project/sheets.yaml" "$work/project/operator.yaml" --http 127.0.0.1:0 2>"$work/server.log" &
+server=$!
+url=$(await_url "$work/server.log" "$server")
+for surface in sheets operator; do
+  digest=$("$twodoor" digest "$work/project/$surface.yaml" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["digest"])')
+  "$twodoor" probe "$url/$surface"
+  "$twodoor" verify "$url/$surface" "$digest" --era modern
+  "$twodoor" verify "$url/$surface" "$digest" --era legacy
+done
