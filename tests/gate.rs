@@ -748,3 +748,54 @@ impl HttpClient {
 fn load(path: &Path) {
     let _ = folder::load(path);
 }
+
+const OPERATOR: &str = "\
+surface: ops
+version: 1.0.0
+registry: .
+tools:
+  run_tool: { builtin: run_tool }
+  run_tool_confirmed: { builtin: run_tool_confirmed }
+";
+
+const MAIL: &str = "\
+name: mail
+description: Notes.
+entrypoint: mail.sh
+actions:
+  - name: send-note
+    description: Sends a note.
+    args: [{ name: to, type: string, required: true }]
+";
+
+#[test]
+fn a_plain_runner_names_the_confirmed_one_which_asks_a_person_before_an_action_that_cannot_be_undone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for era in ERAS {
+        let place = Place::with(&format!("operator-{era:?}"), OPERATOR);
+        fs::create_dir_all(place.path("tools/mail")).unwrap();
+        fs::write(place.path("tools/mail/tool.yaml"), MAIL).unwrap();
+        let script = place.path("tools/mail/mail.sh");
+        fs::write(&script, "#!/bin/sh\necho \"$2\" >> done.txt\necho '{\"sent\":true}'\n").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut server = place.serve(&[]);
+        server.open(era, &asks());
+        let arguments = json!({ "tool": "mail", "action": "send-note", "args": { "to": "ann" } });
+        let through = |runner: &str| json!({ "name": runner, "arguments": arguments });
+
+        let plain = told(&server.call(era, &asks(), &through("run_tool")));
+        assert_eq!(plain["status"], "approval_required", "{plain}");
+        assert!(plain["approval_required"]["next"].as_str().unwrap().contains("run_tool_confirmed"), "{plain}");
+        assert!(place.done().is_empty());
+
+        let confirmed = through("run_tool_confirmed");
+        let asked = server.call(era, &asks(), &confirmed);
+        let question = Question::of(era, &asked, &confirmed, yes());
+        assert!(question.message.contains("mail") && question.message.contains("send-note"), "{}", question.message);
+        assert!(place.done().is_empty());
+        server.send(&question.answer);
+        let ran = told(&server.next());
+        assert_eq!((&ran["ok"], &ran["data"]["sent"]), (&json!(true), &json!(true)), "{ran}");
+        assert_eq!(place.done(), ["--to=ann"]);
+    }
+}
