@@ -797,5 +797,31 @@ fn a_plain_runner_names_the_confirmed_one_which_asks_a_person_before_an_action_t
         let ran = told(&server.next());
         assert_eq!((&ran["ok"], &ran["data"]["sent"]), (&json!(true), &json!(true)), "{ran}");
         assert_eq!(place.done(), ["--to=ann"]);
+        let audit = place.audit();
+        let called: Vec<_> =
+            audit.iter().map(|line| (line["tool"].as_str().unwrap(), line["verdict"].clone())).collect();
+        assert_eq!(called.first(), Some(&("run_tool", json!("ask"))), "what was called, not what asks for it");
+        assert_eq!(called.last(), Some(&("run_tool_confirmed", json!("allow"))));
+        assert!(audit.iter().all(|line| line["does"] == json!({ "tool": "mail", "action": "send-note" })), "{audit:?}");
     }
+}
+
+#[test]
+fn a_rule_that_asks_about_a_plain_runner_is_not_answered_by_the_way_around_it() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let rules = "rules:\n  - { ask: \"true\", tools: [run_tool] }\n  - { allow: \"true\" }\n";
+    let place = Place::with("operator-rule", &format!("{OPERATOR}{rules}"));
+    fs::create_dir_all(place.path("tools/mail")).unwrap();
+    fs::write(place.path("tools/mail/tool.yaml"), MAIL.replace("send-note", "read-note")).unwrap();
+    let script = place.path("tools/mail/mail.sh");
+    fs::write(&script, "#!/bin/sh\necho \"$2\" >> done.txt\necho '{}'\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut server = place.serve(&[]);
+    let call =
+        json!({ "name": "run_tool", "arguments": { "tool": "mail", "action": "read-note", "args": { "to": "ann" } } });
+    let asked = server.call(Era::Modern, &asks(), &call);
+    assert!(place.done().is_empty(), "{asked}");
+    server.send(&Question::of(Era::Modern, &asked, &call, yes()).answer);
+    assert_eq!(told(&server.next())["ok"], true);
+    assert_eq!(place.done(), ["--to=ann"]);
 }

@@ -165,7 +165,8 @@ async fn a_list_that_changes_withholds_its_tools_until_it_is_the_reviewed_one_ag
         }
     };
     assert!(withheld.starts_with("bad is withheld: what it lists is not what was reviewed"), "{withheld}");
-    assert!(withheld.contains("changed: echo; new: stolen; gone: other"), "{withheld}");
+    assert!(withheld.contains("changed: echo; gone: other; new: 1"), "{withheld}");
+    assert!(!withheld.contains("stolen"), "nobody has reviewed that name: {withheld}");
     assert!(!withheld.contains("Ignore all rules"), "{withheld}");
     assert!(served.call("calm", r#"{"text":"x"}"#).await.0);
     // Its third list is the first again.

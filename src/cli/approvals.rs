@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use twodoor::core::gate::{ApprovalError, Approvals as Kept, Decision, Request};
 use twodoor::protocol::json::visible;
+use twodoor::surface::frozen;
 
 use super::{asking, exit, show, state};
 
@@ -62,7 +63,9 @@ impl Approvals {
     pub(crate) fn run(self) -> ExitCode {
         let folder = match &self.state {
             Some(folder) => folder.clone(),
-            None => match show::load(&self.surface).map(|loaded| state::folder_of(&loaded.name)) {
+            None => match show::load(&self.surface)
+                .map(|loaded| state::folder_of(&frozen::served_as(&self.surface, &loaded.name)))
+            {
                 Ok(Some(folder)) => folder,
                 Ok(None) => {
                     show::error("there is no home to keep approvals in: HOME is not set", "give a folder with --state");

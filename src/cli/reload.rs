@@ -68,10 +68,7 @@ impl Reading {
 
     /// The name under which the surface is served: its own, and the label of a frozen one.
     pub(crate) fn name(&self, loaded: &LoadedSurface) -> String {
-        match &self.frozen {
-            Some(Frozen { label, .. }) => format!("{}@{label}", loaded.name),
-            None => loaded.name.clone(),
-        }
+        frozen::served_as(&self.path, &loaded.name)
     }
 }
 

@@ -55,6 +55,14 @@ pub struct Frozen {
     pub label: Label,
 }
 
+/// The name under which a file is served: that of its surface, with the label of a frozen one.
+pub fn served_as(path: &Path, surface: &str) -> String {
+    match Frozen::of(path) {
+        Ok(Some(frozen)) => format!("{surface}@{}", frozen.label),
+        Ok(None) | Err(_) => surface.to_owned(),
+    }
+}
+
 fn refuse(path: &Path, rule: &Rule, message: String, remedy: &str) -> Problems {
     let mut findings = Findings::new(Source::new(path.to_owned(), String::new()));
     findings.report(rule, Span::START, message, remedy);

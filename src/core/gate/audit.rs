@@ -4,6 +4,7 @@
 //! argument or a secret. The file is opened for each line, so that whoever moves it away goes on with a new
 //! one; it is never shortened and never moved by us. Several processes may share it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -42,6 +43,9 @@ pub(super) struct Line {
     version: String,
     tool: String,
     tool_digest: String,
+    /// What a tool that does many things was to do.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    does: BTreeMap<&'static str, String>,
     arguments_digest: String,
     effect: &'static str,
     verb: Option<&'static str>,
@@ -56,6 +60,17 @@ pub(super) struct Line {
     duration_ms: Option<u64>,
 }
 
+/// What was called.
+#[derive(Debug)]
+pub(super) struct Called {
+    /// The tool.
+    pub(super) tool: String,
+    /// The digest of its definition.
+    pub(super) digest: String,
+    /// What it was to do, by the words that answers have for it, where it does many things.
+    pub(super) does: Vec<(&'static str, String)>,
+}
+
 fn short(text: &str) -> String {
     text.chars().take(NAME_CHARACTERS).collect()
 }
@@ -66,7 +81,13 @@ fn time_now() -> String {
 
 impl Line {
     /// What was decided of a call.
-    pub(super) fn decided(call: String, bound: &Bound, judged: &Judged, verdict: &'static str) -> Self {
+    pub(super) fn decided(
+        call: String,
+        called: &Called,
+        bound: &Bound,
+        judged: &Judged,
+        verdict: &'static str,
+    ) -> Self {
         Self {
             time: time_now(),
             event: "decision",
@@ -74,8 +95,9 @@ impl Line {
             principal: short(&bound.principal),
             surface: short(&bound.surface),
             version: short(&bound.version),
-            tool: short(&bound.tool),
-            tool_digest: bound.tool_digest.to_string(),
+            tool: short(&called.tool),
+            tool_digest: called.digest.clone(),
+            does: called.does.iter().map(|(word, name)| (*word, short(name))).collect(),
             arguments_digest: bound.arguments.to_string(),
             effect: judged.effect.name(),
             verb: judged.verb,
@@ -190,7 +212,8 @@ mod tests {
     }
 
     fn line(name: &str) -> Line {
-        Line::decided("c".to_owned(), &bound(name), &classify(["wipe"], Policy::default()), "deny")
+        let called = Called { tool: name.to_owned(), digest: String::new(), does: Vec::new() };
+        Line::decided("c".to_owned(), &called, &bound(name), &classify(["wipe"], Policy::default()), "deny")
     }
 
     fn lines(path: &Path) -> Vec<serde_json::Value> {

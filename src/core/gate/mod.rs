@@ -169,7 +169,7 @@ impl Gate {
         let Some(bound) = self.bound(&invocation, subject) else {
             return Verdict::Deny(Refusal::new(Reason::NobodyToAsk, subject, judged));
         };
-        let mut trail = Trail::default();
+        let mut trail = Trail::of(&invocation, subject);
         let verdict = self.decide(invocation, subject, &judged, &bound, &mut trail).await;
         let Some(audit) = self.desk.audit() else { return verdict };
         match (verdict, trail.write(audit, &bound, &judged).await) {
@@ -244,7 +244,7 @@ impl Gate {
         match (subject.manner(), self.desk.stance()) {
             (Manner::Never, _) if !judged.effect.is_reversible() => return Err(Reason::NotReversible),
             (_, Stance::Deny) => return Err(Reason::Headless),
-            (Manner::Refers(confirmed), Stance::Ask) => {
+            (Manner::Refers(confirmed), Stance::Ask) if !judged.effect.is_reversible() => {
                 let next = format!(
                     "If the person wants it, call {confirmed} with the same arguments: it asks the person before it runs."
                 );
@@ -253,7 +253,8 @@ impl Gate {
             (Manner::Itself, Stance::Ask) if !by_rule => {
                 return Ok(Verdict::Allow(Cleared::of(invocation, None)));
             }
-            (Manner::Asks | Manner::Never | Manner::Itself, Stance::Ask) => {}
+            // What can be undone and is asked about by a rule: the tool that was called asks, since the rule is about it.
+            (Manner::Refers(_) | Manner::Asks | Manner::Never | Manner::Itself, Stance::Ask) => {}
         }
         let seal = self.desk.seal(bound.key()).ok_or(Reason::NobodyToAsk)?;
         trail.approval = Some(bound.request_id());
@@ -307,8 +308,8 @@ impl Gate {
     fn bound(&self, invocation: &Invocation, subject: &Subject) -> Option<Bound> {
         let Operation::Call { tool, arguments, .. } = &invocation.operation else { return None };
         let tool = match subject.manner() {
-            Manner::Refers(confirmed) => &**confirmed,
-            Manner::Asks | Manner::Never | Manner::Itself => tool.as_str(),
+            Manner::Refers(confirmed) if !subject.judged().effect.is_reversible() => &**confirmed,
+            Manner::Refers(_) | Manner::Asks | Manner::Never | Manner::Itself => tool.as_str(),
         };
         Some(Bound {
             principal: invocation.principal.name().to_owned(),

@@ -3,17 +3,20 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::audit::{Audit, Durable, Line};
+use super::audit::{Audit, Called, Durable, Line};
 use super::bound::Bound;
 use super::desk::nonce;
 use super::refusal::Reason;
+use super::subject::Subject;
 use crate::core::blocking::blocking;
-use crate::protocol::Outcome;
+use crate::protocol::{Invocation, Outcome};
 use crate::surface::effect::Judged;
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Trail {
+    /// What was called, which need not be the tool that an approval is for.
+    called: Called,
     pub(super) rule: Option<usize>,
     pub(super) approval: Option<String>,
     pub(super) verdict: &'static str,
@@ -21,6 +24,15 @@ pub(super) struct Trail {
 }
 
 impl Trail {
+    /// Of a call, before anything is decided.
+    pub(super) fn of(invocation: &Invocation, subject: &Subject) -> Self {
+        let tool = invocation.operation.tool().map(|tool| tool.as_str()).unwrap_or_default();
+        let digest = invocation.catalog.tool(tool).map(|tool| tool.digest.to_string()).unwrap_or_default();
+        let does = subject.labels().iter().filter(|(_, name)| name != tool).cloned().collect();
+        let called = Called { tool: tool.to_owned(), digest, does };
+        Self { called, rule: None, approval: None, verdict: "", reason: None }
+    }
+
     pub(super) fn refuse(&mut self, reason: &Reason) {
         self.reason = Some(reason.name());
         self.verdict = match reason {
@@ -34,7 +46,7 @@ impl Trail {
 
     /// Writes the decision down; `None` if it cannot be.
     pub(super) async fn write(self, audit: &Arc<Audit>, bound: &Bound, judged: &Judged) -> Option<Watch> {
-        let line = Line::decided(nonce().unwrap_or_default(), bound, judged, self.verdict);
+        let line = Line::decided(nonce().unwrap_or_default(), &self.called, bound, judged, self.verdict);
         let line = line.because(self.rule, self.reason, self.approval);
         let durable = if judged.effect.is_reversible() { Durable::No } else { Durable::Yes };
         let watch = Watch { audit: Arc::clone(audit), line: Some(Box::new(line.clone())), began: Instant::now() };

@@ -352,19 +352,16 @@ fn by_name(names: &[String], tools: &[Json]) -> BTreeMap<String, String> {
     names.iter().cloned().zip(definitions).collect()
 }
 
-/// `: changed: a, b; new: c`, by name alone; nothing where the reviewed list was never seen.
+/// `: changed: a, b; new: 2`, by reviewed names alone; nothing where the reviewed list was never seen.
 fn differences(reviewed: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> String {
     if reviewed.is_empty() {
         return String::new();
     }
     let changed = now.iter().filter(|(name, tool)| reviewed.get(*name).is_some_and(|before| before != *tool));
-    let new = now.keys().filter(|name| !reviewed.contains_key(*name));
+    // Nobody has reviewed a new tool's name, so no model reads it.
+    let new = now.keys().filter(|name| !reviewed.contains_key(*name)).count();
     let gone = reviewed.keys().filter(|name| !now.contains_key(*name));
-    let parts = [
-        ("changed", changed.map(|(name, _)| name).collect::<Vec<_>>()),
-        ("new", new.collect()),
-        ("gone", gone.collect()),
-    ];
+    let parts = [("changed", changed.map(|(name, _)| name).collect::<Vec<_>>()), ("gone", gone.collect())];
     let parts = parts.iter().filter(|(_, names)| !names.is_empty()).map(|(word, names)| {
         let mut shown: Vec<String> = names.iter().take(NAMED).map(|name| shortened(name, 64)).collect();
         if names.len() > NAMED {
@@ -372,6 +369,6 @@ fn differences(reviewed: &BTreeMap<String, String>, now: &BTreeMap<String, Strin
         }
         format!("{word}: {}", shown.join(", "))
     });
-    let parts: Vec<String> = parts.collect();
+    let parts: Vec<String> = parts.chain((new > 0).then(|| format!("new: {new}"))).collect();
     if parts.is_empty() { ": another order".to_owned() } else { format!(": {}", parts.join("; ")) }
 }
