@@ -547,7 +547,7 @@ fn a_state_folder_that_cannot_be_trusted_is_refused_before_anything_is_served() 
     place.folder.file("state/notes.txt", "mine");
     assert_eq!(place.run(&["serve", "ops.yaml", "--state", "state"]).0, Some(4));
     assert_eq!(place.run(&["approvals", "--state", "state"]).0, Some(4));
-    assert_eq!(place.run(&["approvals", "--state", "nowhere"]).0, Some(0));
+    assert_eq!(place.run(&["approvals", "--state", "nowhere"]).0, Some(1));
     assert!(!place.path("nowhere").exists(), "looking makes nothing");
     assert_eq!(place.run(&["serve", "ops.yaml", "--audit", "/dev/null"]).0, Some(4));
     let reads = "surface: s\nversion: 1.0.0\ntools:\n  look: { description: x, read_only: true, run: [echo, x] }\n";

@@ -77,8 +77,9 @@ impl Approvals {
         // Looking makes no folder.
         if std::fs::symlink_metadata(&folder).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
             return match &self.action {
-                None | Some(Action::List) => self.list(&[]),
-                Some(_) => {
+                // A folder that nobody named comes with the first request.
+                None | Some(Action::List) if self.state.is_none() => self.list(&[]),
+                _ => {
                     let problem = format!("there is no state folder {}", folder.display());
                     show::error(&problem, "name the folder that the server was started with (--state, or --surface)");
                     exit::differs()

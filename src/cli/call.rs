@@ -131,7 +131,11 @@ impl Call {
                 input: plan.input().map(<[u8]>::to_vec),
             }),
             Some(Backend::Operator(_)) | None => {
-                Err("what it would run is known by its arguments alone: nothing is shown of it".to_owned())
+                show::error(
+                    "a built-in tool has no command of its own, so there is nothing to show of it",
+                    "publish the action as a tool with `target`, whose calls can be shown",
+                );
+                return exit::usage();
             }
         };
         let Dry { argv, cwd, env, input } = match planned {

@@ -17,7 +17,7 @@ use super::{DEFAULT_SURFACE, exit, show};
     digest of the tools and the surface's version beneath _meta; title, description and website if the file has none.\n\
     The whole file is held against the registry's rules, offline, before it is written.\n\n\
     With --check nothing is written: exits with 0 if the file is current, 1 if it is not, 2 if that cannot be told.\n\n\
-    Examples:\n  twodoor export server.json hello.yaml --name io.github.you/hello --package npm:@you/hello\n  \
+    Examples:\n  twodoor export server.json hello.yaml --name io.github.you/hello --description \"Looks at one folder.\" --package npm:@you/hello\n  \
     twodoor export server.json hello.yaml --name com.example/hello --remote https://mcp.example.com/mcp\n  \
     twodoor export server.json hello.yaml --check"
 )]

@@ -289,7 +289,8 @@ impl Gate {
             Some(Ok(Standing::Pending)) => {
                 let next = format!(
                     "Ask the person to look at it on the server's machine with `twodoor approvals show {request_id}` and to \
-                     approve it within 10 minutes with `twodoor approvals approve {request_id}`. Then make the very same call again."
+                     approve it within 10 minutes with `twodoor approvals approve {request_id}`, each with the --surface or the \
+                     --state of the server. Then make the very same call again."
                 );
                 Err(Reason::ApprovalRequired { request_id, next })
             }

@@ -65,7 +65,7 @@ impl Reason {
             }
             Self::NobodyToAsk => {
                 "Nothing ran: a person has to approve it, and there is none to ask. Call it through a client that can be asked \
-                 (elicitation by form), or have the operator serve with --state and approve with `twodoor approvals`."
+                 (elicitation by form), through a server whose operator can approve with `twodoor approvals`, or at a terminal."
                     .to_owned()
             }
             Self::NotReversible => {

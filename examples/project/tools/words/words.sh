@@ -15,6 +15,10 @@ for argument; do
   esac
 done
 [ -n "$path" ] || failed usage "the following arguments are required: --path" 2
+case $(realpath -- "$path" 2>/dev/null) in
+  "$(pwd -P)"/* | "") ;;
+  *) failed invalid_argument "the path leads out of the project" 2 ;;
+esac
 [ -f "$path" ] || failed not_found "there is no such file" 1
 
 LC_ALL=C.UTF-8 wc -lwm <"$path" | {

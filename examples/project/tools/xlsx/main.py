@@ -35,14 +35,22 @@ def parser():
     return parser
 
 
-def opened(text):
-    from openpyxl import load_workbook
+def within(text):
+    """A path of the project, in whose folder this runs; links resolved."""
+    path = Path(text).resolve()
+    if not path.is_relative_to(Path.cwd().resolve()):
+        raise Failed("invalid_argument", "the path leads out of the project", 2)
+    return path
 
-    path = Path(text)
+
+def opened(text):
+    path = within(text)
     if not path.is_file():
         raise Failed("not_found", f"no such file: {text}")
     if path.suffix.lower() not in SUFFIXES:
         raise Failed("invalid_argument", f"{path.name} is no workbook: its name ends in {' or '.join(SUFFIXES)}", 2)
+    from openpyxl import load_workbook
+
     try:
         return load_workbook(path, read_only=False, data_only=True)
     except Exception as error:
@@ -107,7 +115,7 @@ def dump(arguments):
     text = "\n".join(lines) + "\n"
     if arguments.save is None:
         return {"text": text, "characters": len(text)}
-    target = Path(arguments.save).resolve()
+    target = within(arguments.save)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8")
     return {"savedTo": str(target), "characters": len(text)}
