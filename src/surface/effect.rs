@@ -225,11 +225,11 @@ impl Judged {
 /// Judges a call by what is declared of it, and otherwise by names, in order: of the tool, or of a capability and then
 /// of its action.
 pub fn classify<'n>(names: impl IntoIterator<Item = &'n str>, policy: Policy) -> Judged {
-    let names: Vec<Vec<String>> = names.into_iter().map(words).collect();
-    let found = names.iter().find_map(|words| harm(words));
+    let names: Vec<&str> = names.into_iter().collect();
+    let found = names.iter().find_map(|name| readings(name).iter().find_map(|words| harm(words)));
     let verb = found.map(|verb| verb.name);
     let by_name = if found.is_some() { Effect::Irreversible } else { Effect::Write };
-    let reads = || names.last().is_some_and(|words| begins_with_reading(words));
+    let reads = || names.last().is_some_and(|name| is_read_verb_first(name));
     let (effect, ground) = match (policy.said, policy.manifest) {
         (_, Some(Effect::Irreversible)) => (Effect::Irreversible, Ground::Manifest),
         (Some(effect), _) => (effect, Ground::Said),
@@ -259,6 +259,22 @@ fn harm(words: &[String]) -> Option<&'static Verb> {
         words.windows(parts.len()).any(|window| window.iter().zip(&parts).all(|(word, part)| word == part))
     };
     VERBS.iter().find(|verb| !(reading && verb.noun) && says(verb))
+}
+
+/// The ways in which a name can be read: capitals may begin words (`dropTable`), be words (`DROPtable`) or mean nothing
+/// (`dROP_table`).
+fn readings(name: &str) -> [Vec<String>; 3] {
+    let plain = name.to_lowercase();
+    let mut runs = String::new();
+    let mut before: Option<char> = None;
+    for character in name.chars() {
+        if before.is_some_and(|before| before.is_alphabetic() && before.is_uppercase() != character.is_uppercase()) {
+            runs.push(' ');
+        }
+        runs.extend(character.to_lowercase());
+        before = Some(character);
+    }
+    [words(name), words(&runs), words(&plain)]
 }
 
 /// The words of a name, in small letters: parted by whatever is no letter, and where a capital begins one.
@@ -291,6 +307,16 @@ fn words(name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn capitals_hide_no_verb_wherever_they_stand() {
+        for name in ["DELETEall", "DROPtable", "SENDmail", "KILLall", "getDELETEall", "dELETE", "DELETEs", "x_dRoP_y"] {
+            assert!(!classify([name], Policy::default()).effect.is_reversible(), "{name}");
+        }
+        for name in ["getPOSTs", "HTTPStatus", "listARCHIVE", "Dropdown", "resender"] {
+            assert!(classify([name], Policy::default()).effect.is_reversible(), "{name}");
+        }
+    }
 
     fn verb_of(names: &[&str]) -> Option<&'static str> {
         let judged = classify(names.iter().copied(), Policy::default());

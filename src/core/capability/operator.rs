@@ -222,20 +222,22 @@ impl OperatorTool {
             _ => None,
         };
         let (name, action, search) = (said("name"), said("action"), said("search"));
-        let question = Question {
-            kind,
-            name: name.as_deref(),
-            action: action.as_deref(),
-            search: search.as_deref(),
-            full: arguments.get("full").is_some_and(|full| full.as_str() == "true"),
-            limit: arguments.get("limit").and_then(|limit| limit.parse::<f64>().ok()).map(whole),
-        };
+        let full = arguments.get("full").is_some_and(|full| full.as_str() == "true");
+        let limit = arguments.get("limit").and_then(|limit| limit.parse::<f64>().ok()).map(whole);
         let listed = match self.listed().await {
             Ok(listed) => listed,
             Err(outcome) => return *outcome,
         };
-        let Answer { value, is_error } = answer::answer(question, &listed, &self.operator.manner);
-        self.told(value, is_error, &["search", "limit"])
+        let manner = self.operator.manner.clone();
+        // A registry may have hundreds of actions, and a search looks at each.
+        let answered = blocking(move || {
+            let (name, action, search) = (name.as_deref(), action.as_deref(), search.as_deref());
+            answer::answer(Question { kind, name, action, search, full, limit }, &listed, &manner)
+        });
+        match answered.await {
+            Some(Answer { value, is_error }) => self.told(value, is_error, &["search", "limit"]),
+            None => defect("the registry could not be searched"),
+        }
     }
 
     async fn skill(&self, arguments: &Arguments) -> Outcome {

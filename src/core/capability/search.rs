@@ -43,6 +43,9 @@ pub struct Query<'q> {
     pub limit: usize,
 }
 
+/// Most keywords that are looked for: what is looked for is told of each, so many cost their square.
+const TERMS: usize = 64;
+
 struct Candidate<'r> {
     found: Findable<'r>,
     /// Of the informative terms, which stand in it.
@@ -54,7 +57,12 @@ struct Candidate<'r> {
 /// Looks for the keywords among what can be found, which is confined already.
 pub fn search(query: Query<'_>, among: &[Findable<'_>]) -> Object {
     let whole = query.text.trim().to_lowercase();
-    let terms: Vec<&str> = whole.split_whitespace().collect();
+    let mut terms: Vec<&str> = Vec::new();
+    for term in whole.split_whitespace() {
+        if terms.len() < TERMS && !terms.contains(&term) {
+            terms.push(term);
+        }
+    }
     let scope = query.name.map(str::to_lowercase);
     let mut informative: Vec<&str> = terms.iter().copied().filter(|term| scope.as_deref() != Some(*term)).collect();
     if informative.is_empty() {
