@@ -7,6 +7,7 @@
 
 mod ordered;
 
+use super::mark;
 use jsonc_parser::ast::{self, ObjectProp};
 use jsonc_parser::common::{Range, Ranged as _};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
@@ -17,8 +18,6 @@ use ordered::quoted;
 
 /// The most bytes of a file that is read.
 pub const MOST_BYTES: u64 = 16 * 1024 * 1024;
-
-const MARK: char = '\u{feff}';
 
 /// What is wrong with a file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,15 +68,7 @@ pub struct JsonText {
 impl JsonText {
     /// Reads a text. A blank one is one without a value.
     pub fn read(bytes: &[u8]) -> Result<Self, Flaw> {
-        let text = std::str::from_utf8(bytes).map_err(|error| {
-            let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
-            let valid = String::from_utf8_lossy(valid);
-            Flaw::at(&valid, valid.len(), "this is not UTF-8")
-        })?;
-        let (marked, text) = match text.strip_prefix(MARK) {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
+        let (marked, text) = mark::unmarked(bytes)?;
         let read = Self { marked, text: text.to_owned() };
         read.parse()?;
         Ok(read)
@@ -85,8 +76,7 @@ impl JsonText {
 
     /// The whole text, as it is written to a file.
     pub fn bytes(&self) -> Vec<u8> {
-        let mark = if self.marked { MARK.to_string() } else { String::new() };
-        format!("{mark}{}", self.text).into_bytes()
+        mark::marked(self.marked, &self.text)
     }
 
     /// What it says; null if it says nothing.

@@ -22,6 +22,7 @@ mod listing;
 mod load;
 pub mod lock;
 pub mod manifest;
+pub mod mark;
 mod matching;
 mod media;
 pub mod outward;

@@ -8,8 +8,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 use toml_edit::{Document, Item, Key, Table, TableLike};
 use twodoor::surface::json_text::{Edit, Flaw, Ordered};
-
-const MARK: char = '\u{feff}';
+use twodoor::surface::mark;
 
 /// A TOML text that is changed where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,22 +27,14 @@ enum Written {
 
 impl TomlText {
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Flaw> {
-        let text = std::str::from_utf8(bytes).map_err(|error| {
-            let valid = String::from_utf8_lossy(bytes.get(..error.valid_up_to()).unwrap_or_default());
-            Flaw::at(&valid, valid.len(), "this is not UTF-8")
-        })?;
-        let (marked, text) = match text.strip_prefix(MARK) {
-            Some(rest) => (true, rest),
-            None => (false, text),
-        };
+        let (marked, text) = mark::unmarked(bytes)?;
         let read = Self { marked, text: text.to_owned() };
         read.parse()?;
         Ok(read)
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let mark = if self.marked { MARK.to_string() } else { String::new() };
-        format!("{mark}{}", self.text).into_bytes()
+        mark::marked(self.marked, &self.text)
     }
 
     /// What it says.

@@ -21,8 +21,7 @@ use crate::core::gate::{self, Subject};
 use crate::protocol::{Arguments, Caller, Content, Json, Outcome, Principal, RawJson};
 use crate::surface::builtin::Builtin;
 use crate::surface::declaration::{DeclaredBuiltin, DeclaredTool};
-use crate::surface::effect::{BlastClass, Effect, Policy};
-use crate::surface::manifest::{CapabilityKind, Effects, Manifest, variable};
+use crate::surface::manifest::{CapabilityKind, Manifest, ManifestAction, variable};
 
 /// The variable that says how large an answer of `capabilities` may be before it becomes names.
 pub const MAX_BYTES_VARIABLE: &str = "AAT_CAPABILITIES_MAX_BYTES";
@@ -95,17 +94,6 @@ impl Plan {
     }
 }
 
-/// What the manifest declares of an action, as the gate weighs it.
-pub(super) fn policy(called: Called<'_>) -> Policy {
-    let manifest = called.action.and_then(|action| action.effects).map(|effects| match effects {
-        Effects::Read => Effect::Read,
-        Effects::Write => Effect::Write,
-        Effects::Irreversible => Effect::Irreversible,
-    });
-    let class = called.action.and_then(|action| action.blast_class.as_deref());
-    Policy { said: None, manifest, blast_class: class.and_then(BlastClass::parse) }
-}
-
 /// One of the six tools.
 #[derive(Debug)]
 pub struct OperatorTool {
@@ -138,7 +126,12 @@ impl OperatorTool {
             None => gate::Manner::Never,
         };
         let (kind, name) = (plan.manifest.kind.name(), &plan.manifest.name);
-        let subject = Subject::of_action(kind, name, plan.action.as_deref(), policy(plan.called()));
+        let subject = Subject::of_action(
+            kind,
+            name,
+            plan.action.as_deref(),
+            plan.called().action.map(ManifestAction::policy).unwrap_or_default(),
+        );
         Ok(subject.in_manner(manner))
     }
 

@@ -23,8 +23,8 @@ use crate::protocol::json::{JsonLimits, shortened};
 use crate::protocol::{Arguments, Caller, Content, Json, Outcome, Principal, RawJson};
 use crate::surface::declaration::{Target, Variable};
 use crate::surface::did_you_mean;
-use crate::surface::effect::{BlastClass, Effect, Policy, classify};
-use crate::surface::manifest::{Effects, Manifest, ManifestAction, Runtime};
+use crate::surface::effect::{Policy, classify};
+use crate::surface::manifest::{Manifest, ManifestAction, Runtime};
 
 /// A published action.
 #[derive(Debug, Clone)]
@@ -173,13 +173,8 @@ impl TargetTool {
 
     /// Why a call would do what cannot be undone, by the manifest as it is now.
     fn became_irreversible(&self, manifest: &Manifest, action: Option<&ManifestAction>) -> Option<String> {
-        let effect = action.and_then(|action| action.effects).map(|effects| match effects {
-            Effects::Read => Effect::Read,
-            Effects::Write => Effect::Write,
-            Effects::Irreversible => Effect::Irreversible,
-        });
-        let blast_class = action.and_then(|action| BlastClass::parse(action.blast_class.as_deref()?));
-        let policy = Policy { manifest: effect, blast_class, said: self.0.policy.said };
+        let declared = action.map(ManifestAction::policy).unwrap_or_default();
+        let policy = Policy { said: self.0.policy.said, ..declared };
         let names = std::iter::once(manifest.name.as_str()).chain(action.map(|action| action.name.as_str()));
         let judged = classify(names, policy);
         (!judged.effect.is_reversible()).then(|| judged.reason())
@@ -221,6 +216,7 @@ mod tests {
     use super::*;
     use crate::core::capability::registry::Options;
     use crate::core::capability::secrets::FromEnvironment;
+    use crate::surface::effect::Effect;
     use crate::surface::manifest::CapabilityKind;
 
     const MANIFEST: &str = "name: t\ndescription: x\nactions: [{name: go, args: [{name: max-rows, type: integer}]}]\n";

@@ -2,7 +2,7 @@
 
 use crate::surface::effect::{Effect, Policy, classify};
 use crate::surface::file::SurfaceFile;
-use crate::surface::manifest::Effects;
+use crate::surface::manifest::{Effects, ManifestAction};
 use crate::surface::problem::{Findings, Rule};
 use crate::surface::resolve::Resolved;
 use crate::surface::target::Aim;
@@ -45,17 +45,7 @@ pub(crate) fn check(file: &SurfaceFile<'_>, resolved: &Resolved, findings: &mut 
 
 /// What a manifest declares of an action.
 pub(crate) fn manifest_policy(aim: Aim<'_>) -> Policy {
-    let effect = aim.action.and_then(|action| action.effects).map(|effects| match effects {
-        Effects::Read => Effect::Read,
-        Effects::Write => Effect::Write,
-        Effects::Irreversible => Effect::Irreversible,
-    });
-    let blast_class = aim.action.and_then(|action| action.blast_class.as_deref());
-    Policy {
-        said: None,
-        manifest: effect,
-        blast_class: blast_class.and_then(crate::surface::effect::BlastClass::parse),
-    }
+    aim.action.map(ManifestAction::policy).unwrap_or_default()
 }
 
 fn names<'r>(aim: Aim<'r>) -> impl Iterator<Item = &'r str> {

@@ -16,6 +16,7 @@ mod tests;
 
 use std::path::PathBuf;
 
+use super::effect::{BlastClass, Effect, Policy};
 use crate::protocol::Json;
 
 pub use readiness::{Readiness, State, ToolStatus, readiness};
@@ -106,6 +107,18 @@ pub struct ManifestAction {
     pub output_schema: Option<String>,
     /// Calls as examples.
     pub examples: Vec<Json>,
+}
+
+impl ManifestAction {
+    /// What its manifest declares of it, for whoever judges it.
+    pub fn policy(&self) -> Policy {
+        let manifest = self.effects.map(|effects| match effects {
+            Effects::Read => Effect::Read,
+            Effects::Write => Effect::Write,
+            Effects::Irreversible => Effect::Irreversible,
+        });
+        Policy { said: None, manifest, blast_class: self.blast_class.as_deref().and_then(BlastClass::parse) }
+    }
 }
 
 /// What an action is declared to do.
