@@ -132,6 +132,15 @@ fn noted(folder: &Folder, mode: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+async fn until_noted(folder: &Folder, mode: &str, line: &str) {
+    let waiting = async {
+        while noted(folder, mode).last().is_none_or(|last| last != line) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap();
+}
+
 /// Says once to a server that misbehaves; the other one goes on.
 async fn says(mode: &str) -> (bool, String) {
     let folder = Folder::new(&format!("upstream-{mode}"));
@@ -195,6 +204,23 @@ async fn answers_with_wrong_ids_and_second_answers_are_nobodys() {
     let (done, text) = says("wrong_id").await;
     assert!(!done && text.starts_with("bad did not answer within 4.75s"), "{text}");
     assert_eq!(says("twice").await, (true, "first".to_owned()));
+}
+
+#[tokio::test]
+async fn a_connection_that_fails_late_takes_no_newer_one_with_it() {
+    let folder = Folder::new("upstream-late");
+    let served = beside_a_calm_one("late", &folder);
+    let anew = async {
+        until_noted(&folder, "late", "held").await;
+        let (done, text) = served.say("anew").await;
+        assert!(!done && text.contains("error -32600"), "{text}");
+        assert_eq!(served.say("hi").await, (true, "hi".to_owned()));
+        folder.file("go", "");
+    };
+    let ((done, text), ()) = tokio::join!(served.say("hold"), anew);
+    assert!(!done && text.starts_with("bad ended before its answer"), "{text}");
+    assert_eq!(served.say("hi").await, (true, "hi".to_owned()));
+    assert_eq!(noted(&folder, "late"), ["started", "held", "started"], "the newer connection goes on");
 }
 
 #[tokio::test]
@@ -270,19 +296,12 @@ async fn a_caller_that_goes_cancels_its_call_there() {
     let served = beside_a_calm_one("cancel", &folder);
     let peer = Arc::<Peer>::default();
     let going = async {
-        while noted(&folder, "cancel").len() < 2 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        until_noted(&folder, "cancel", "called").await;
         peer.gone.notify_one();
     };
     let (outcome, ()) = tokio::join!(served.outcome("say", "{}", &peer), going);
     assert!(matches!(outcome, Outcome::Failed(_)), "{outcome:?}");
-    let told = tokio::time::timeout(Duration::from_secs(20), async {
-        while noted(&folder, "cancel").last().map(String::as_str) != Some("cancelled") {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    });
-    told.await.unwrap();
+    until_noted(&folder, "cancel", "cancelled").await;
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import threading
 import time
 
 MODE = sys.argv[1]
@@ -47,6 +48,13 @@ def note(line):
         out.write(line + "\n")
 
 
+def end_on_word():
+    """Ends the process once the file `go` stands in the folder."""
+    while not os.path.exists(os.path.join(FOLDER, "go")):
+        time.sleep(0.01)
+    os._exit(3)
+
+
 def call(request):
     params = request["params"]
     said = params.get("arguments", {}).get("text", "")
@@ -80,6 +88,11 @@ def call(request):
         write({"jsonrpc": "2.0", "id": 2, "method": "sampling/createMessage", "params": {}})
         write({"jsonrpc": "2.0", "id": 3, "method": "roots/list"})
         STATE["held"] = (request, [])
+    elif MODE == "late" and said == "hold":
+        threading.Thread(target=end_on_word, daemon=True).start()
+        note("held")
+    elif MODE == "late" and said == "anew":
+        write({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32600, "message": "open me anew"}})
     elif MODE == "env":
         answer(request, text(json.dumps(sorted(os.environ))))
     elif MODE == "progress":

@@ -25,7 +25,7 @@ use crate::protocol::{Arguments, Caller, Content, Notice, Outcome, RawJson};
 use crate::surface::did_you_mean;
 use crate::surface::outward::{DeclaredUpstream, UpstreamTool};
 use result::Reading;
-use server::{Progress, Ready, Trouble, Upstream};
+use server::{Opened, Progress, Ready, Trouble, Upstream};
 
 /// How long a call may take where nothing is said: as long as the engine waits.
 const WITHIN: Duration = Duration::from_secs(60);
@@ -55,7 +55,7 @@ pub async fn close_all() {
     };
     let mut closing = tokio::task::JoinSet::new();
     for upstream in open {
-        closing.spawn(async move { upstream.forget().await });
+        closing.spawn(async move { upstream.close().await });
     }
     closing.join_all().await;
 }
@@ -116,33 +116,29 @@ impl UpstreamBackend {
         let Ok(_place) = self.upstream.flight.acquire().await else {
             return failed("stopped before it was done".to_owned());
         };
-        let (mut door, names) = match self.ready().await {
+        let (mut opened, names) = match self.ready().await {
             Ok(ready) => ready,
             Err(trouble) => return failed(self.told(&trouble)),
         };
         if !names.contains(&self.tool.tool) {
             return failed(self.unknown(&names));
         }
-        let mut answered = self.ask(&door, &arguments, caller).await;
+        let mut answered = self.ask(&opened.door, &arguments, caller).await;
         if matches!(answered, Err(Problem::SessionGone)) {
             // Nothing was done in a session that was over: it is asked once more in another.
-            drop(door);
-            self.upstream.forget().await;
-            door = match self.ready().await {
-                Ok((door, _)) => door,
+            self.upstream.forget(opened).await;
+            opened = match self.ready().await {
+                Ok((opened, _)) => opened,
                 Err(trouble) => return failed(self.told(&trouble)),
             };
-            answered = self.ask(&door, &arguments, caller).await;
+            answered = self.ask(&opened.door, &arguments, caller).await;
         }
         match answered {
             Ok(outcome) => {
                 self.upstream.answered();
                 outcome
             }
-            Err(problem) => {
-                drop(door);
-                failed(self.without_answer(problem).await)
-            }
+            Err(problem) => failed(self.without_answer(problem, opened).await),
         }
     }
 
@@ -181,14 +177,14 @@ impl UpstreamBackend {
         })
     }
 
-    /// What is told of a call that has no answer, or an error for one.
-    async fn without_answer(&self, problem: Problem) -> String {
+    /// What is told of a call that has no answer, or an error for one, through that connection.
+    async fn without_answer(&self, problem: Problem, opened: Arc<Opened>) -> String {
         let Problem::Refused { code, message, .. } = &problem else {
             // Nothing more is heard through it, or it is not what it was: the next call opens another.
             let broken = !matches!(problem, Problem::Time { .. } | Problem::TooLong { .. });
             let trouble = self.upstream.failed(problem);
             if broken || self.upstream.is_paused() {
-                self.upstream.forget().await;
+                self.upstream.forget(opened).await;
             }
             return self.told(&trouble);
         };
@@ -199,7 +195,7 @@ impl UpstreamBackend {
         // It does not know what it agreed to before: another era, another process behind the address.
         if matches!(code, -32022..=-32020 | -32600 | -32601) {
             tracing::info!(upstream = %name, "asked anew how it is to be spoken to: it answered with error {code}");
-            self.upstream.forget().await;
+            self.upstream.forget(opened).await;
         }
         self.upstream.answered();
         text

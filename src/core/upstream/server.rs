@@ -44,8 +44,15 @@ pub(super) struct Progress {
     pub(super) message: Option<String>,
 }
 
+/// A door, and the runtime that its tasks run on: it is closed there or, elsewhere, only dropped.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) door: Door,
+    runtime: runtime::Id,
+}
+
 /// An open door, and the names of the tools behind it.
-pub(super) type Ready = (Arc<Door>, Arc<[String]>);
+pub(super) type Ready = (Arc<Opened>, Arc<[String]>);
 
 /// Why a call does not go on. The text is for the model.
 #[derive(Debug)]
@@ -62,8 +69,7 @@ pub(super) enum Trouble {
 
 #[derive(Clone)]
 struct Connection {
-    door: Arc<Door>,
-    runtime: runtime::Id,
+    opened: Arc<Opened>,
     listed: Instant,
     kept: Duration,
     /// The names of its tools, or why they are withheld.
@@ -180,38 +186,30 @@ impl Upstream {
         if let Some(left) = self.held().breaker.paused(Instant::now()) {
             return Err(Trouble::Paused(left));
         }
-        let (door, runtime) = match self.alive() {
-            Some(connection) => (connection.door, connection.runtime),
-            None => (Arc::new(self.open().await?), Handle::current().id()),
+        let opened = match self.alive() {
+            Some(connection) => connection.opened,
+            None => Arc::new(Opened { door: self.open().await?, runtime: Handle::current().id() }),
         };
         // What changes while it is listed is seen by the next call.
         self.heard.changed.store(false, Ordering::Release);
-        let listing = match door.list_tools().await {
+        let listing = match opened.door.list_tools().await {
             Ok(listing) => listing,
             Err(problem) => {
-                // Given back, so that it is closed in order.
-                self.held().connection = Some(Connection {
-                    door,
-                    runtime,
-                    listed: Instant::now(),
-                    kept: Duration::ZERO,
-                    offered: Err(String::new()),
-                });
-                self.forget().await;
+                self.forget(opened).await;
                 return Err(self.failed(problem));
             }
         };
-        let (offered, kept) = self.judge(&listing, door.opening().revision.era());
-        let connection = Connection { door: Arc::clone(&door), runtime, listed: Instant::now(), kept, offered };
+        let (offered, kept) = self.judge(&listing, opened.door.opening().revision.era());
+        let connection = Connection { opened: Arc::clone(&opened), listed: Instant::now(), kept, offered };
         let offered = connection.offered.clone();
         self.held().connection = Some(connection);
-        offered.map(|names| (door, names)).map_err(Trouble::Withheld)
+        offered.map(|names| (opened, names)).map_err(Trouble::Withheld)
     }
 
     fn alive(&self) -> Option<Connection> {
         let here = Handle::current().id();
         let connection = self.held().connection.clone()?;
-        (connection.runtime == here && !connection.door.is_closed()).then_some(connection)
+        (connection.opened.runtime == here && !connection.opened.door.is_closed()).then_some(connection)
     }
 
     fn fresh(&self) -> Option<Result<Ready, Trouble>> {
@@ -221,13 +219,13 @@ impl Upstream {
         let connection = self.alive()?;
         let known = !self.heard.changed.load(Ordering::Acquire) && connection.listed.elapsed() < connection.kept;
         known.then(|| match connection.offered {
-            Ok(names) => Ok((connection.door, names)),
+            Ok(names) => Ok((connection.opened, names)),
             Err(why) => Err(Trouble::Withheld(why)),
         })
     }
 
     async fn open(&self) -> Result<Door, Trouble> {
-        self.forget().await;
+        self.close().await;
         let target = self.target().map_err(Trouble::Declared)?;
         if matches!(target, Target::Program(_)) {
             self.held().starts.begin(Instant::now()).map_err(Trouble::Paused)?;
@@ -336,14 +334,28 @@ impl Upstream {
         self.held().breaker.paused(Instant::now()).is_some()
     }
 
-    /// Closes the connection; the next call opens another, by whichever door there is then.
-    pub(super) async fn forget(&self) {
+    /// Closes whatever connection there is; the next call opens another, by whichever door there is then.
+    pub(super) async fn close(&self) {
         let connection = self.held().connection.take();
-        let Some(Connection { door, runtime, .. }) = connection else { return };
-        // Others may still wait for answers through it: the last of them drops it.
-        if let (Ok(door), true) = (Arc::try_unwrap(door), Handle::current().id() == runtime) {
-            let _ = door.close().await;
+        if let Some(Connection { opened, .. }) = connection {
+            let_go(opened).await;
         }
+    }
+
+    /// Lets go of a connection that failed, and of no other: a newer one that others have opened since stays.
+    pub(super) async fn forget(&self, opened: Arc<Opened>) {
+        let held = self.held().connection.take_if(|held| Arc::ptr_eq(&held.opened, &opened));
+        drop(held);
+        let_go(opened).await;
+    }
+}
+
+/// Closes a connection in order, unless others still wait for answers through it: the last of them drops it.
+async fn let_go(opened: Arc<Opened>) {
+    if let Ok(Opened { door, runtime }) = Arc::try_unwrap(opened)
+        && Handle::current().id() == runtime
+    {
+        let _ = door.close().await;
     }
 }
 
