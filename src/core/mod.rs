@@ -17,6 +17,7 @@ pub mod http;
 pub mod outgoing;
 pub mod process;
 pub mod prompt;
+pub mod redact;
 pub mod resource;
 pub mod store;
 pub mod tasks;

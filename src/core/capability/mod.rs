@@ -11,7 +11,6 @@ pub mod enrich;
 pub mod listing;
 pub mod normal;
 pub mod operator;
-pub mod redact;
 pub mod registry;
 pub mod run;
 #[cfg(test)]

@@ -3,11 +3,11 @@
 //! Promises: `{ok, data, error, returncode, stderr}`, always all five; what is in it is valid UTF-8, without invisible
 //! characters and without a secret; an error that the program stated stays as it stated it. Starts nothing.
 
-use super::redact::Secrets;
 use super::words::{Object, beginning};
 use crate::core::command::clean;
 use crate::core::outgoing::Outgoing;
 use crate::core::process::{Exit, Run};
+use crate::core::redact::Secrets;
 use crate::protocol::Json;
 use crate::protocol::json::{JsonError, JsonLimits};
 

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use super::argv::Rendered;
 use super::normal::Normal;
-use super::redact::Secrets;
 use crate::core::blocking::blocking;
 use crate::core::process::{self, Ended, Environment, Launch, Overflowed, Program, STDOUT_BYTES, SpawnError};
+use crate::core::redact::Secrets;
 use crate::protocol::{Caller, Principal};
 use crate::surface::builtin::Builtin;
 use crate::surface::declaration::Variable;

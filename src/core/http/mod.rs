@@ -8,6 +8,7 @@
 pub(super) mod render;
 mod report;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::BodyExt as _;
@@ -19,14 +20,14 @@ use tokio::time::timeout;
 pub use render::{Prepared, Refusal};
 
 use super::backend::defect;
-use super::outgoing::without_secrets;
+use super::blocking::reading;
 use crate::client::outbound::{Origin, Pool, Reach, Unanswered};
 use crate::protocol::{Arguments, Caller, Outcome};
 use crate::surface::outward::{HttpOrigin, HttpRequest, HttpVerb};
 use report::{Answer, Reporter, failed};
 
-/// Most bytes of an answer that are read.
-const READ_BYTES: usize = 4 * 1024 * 1024;
+/// Most bytes of an answer of another server that are read.
+pub(super) const READ_BYTES: usize = 4 * 1024 * 1024;
 
 /// How long a call may take where nothing is said: as long as the engine waits.
 const WITHIN: Duration = Duration::from_secs(60);
@@ -37,7 +38,7 @@ pub struct HttpTool {
     name: String,
     request: HttpRequest,
     pool: Pool,
-    reporter: Reporter,
+    reporter: Arc<Reporter>,
 }
 
 impl HttpTool {
@@ -56,7 +57,7 @@ impl HttpTool {
             cap: request.cap,
             output: request.output,
         };
-        Self { name, pool: Pool::new(origin(&request.origin), reach), request, reporter }
+        Self { name, pool: Pool::new(origin(&request.origin), reach), request, reporter: Arc::new(reporter) }
     }
 
     /// The words that its method stands for, by which the gate judges it.
@@ -78,11 +79,10 @@ impl HttpTool {
         };
         let exchange = async {
             let (response, sender) = self.pool.send(request).await?;
-            let mut answer = read(response).await?;
+            let answer = read(response).await?;
             if !answer.cut {
                 self.pool.keep(sender);
             }
-            answer.body = without_secrets(answer.body, &secrets);
             Ok(answer)
         };
         // Before the engine gives it up, so that the model is told who did not answer.
@@ -93,7 +93,11 @@ impl HttpTool {
         };
         let host = &self.reporter.host;
         match answered {
-            Ok(Ok(answer)) => self.reporter.report(&answer),
+            Ok(Ok(answer)) => {
+                let reporter = Arc::clone(&self.reporter);
+                let told = reading(answer.body.len(), move || reporter.report(&answer, &secrets)).await;
+                told.unwrap_or_else(|| defect(&format!("tool {}: its answer could not be read", self.name)))
+            }
             Ok(Err(why)) => self.unanswered(&why),
             Err(_) => failed(format!("{host} did not answer within {within:?}: try again, or ask for less")),
         }

@@ -11,6 +11,7 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue, USER_AG
 use hyper::{Method, Request};
 
 use crate::core::given::Given;
+use crate::core::redact::Secrets;
 use crate::protocol::Arguments;
 use crate::protocol::RawJson;
 use crate::surface::declaration::{Output, Piece, Template};
@@ -107,8 +108,8 @@ pub(super) fn prepare(request: &HttpRequest, arguments: &Arguments) -> Result<Pr
 
 impl Prepared {
     /// What is sent, its secrets filled in; and these.
-    pub(super) fn into_request(self, authority: &str) -> Result<(Request<Full<Bytes>>, Vec<String>), Refusal> {
-        let secrets = self.values.iter().flat_map(|(_, value)| secrets(value)).collect();
+    pub(super) fn into_request(self, authority: &str) -> Result<(Request<Full<Bytes>>, Secrets), Refusal> {
+        let secrets = secrets(self.values.iter().map(|(_, value)| value.as_slice()));
         let method = Method::from_bytes(self.method.as_bytes()).map_err(|_| Refusal::Declaration)?;
         let body = Full::new(Bytes::from(self.body.unwrap_or_default()));
         let built = Request::builder().method(method).uri(&self.target).body(body);
@@ -123,12 +124,14 @@ impl Prepared {
     }
 }
 
-/// The secrets of a header's value that are set.
-pub(in crate::core) fn secrets(value: &[HeaderPiece]) -> impl Iterator<Item = String> {
-    value.iter().filter_map(|piece| match piece {
+/// The secrets of headers' values that are set.
+pub(in crate::core) fn secrets<'v>(values: impl Iterator<Item = &'v [HeaderPiece]>) -> Secrets {
+    let set = values.flatten().filter_map(|piece| match piece {
         HeaderPiece::Secret(variable) => std::env::var(variable).ok(),
         HeaderPiece::Literal(_) | HeaderPiece::Argument(_) => None,
-    })
+    });
+    let set: Vec<String> = set.collect();
+    Secrets::new(set.iter().map(String::as_str))
 }
 
 /// A header's name and value, its secrets taken from our environment.

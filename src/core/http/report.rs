@@ -1,6 +1,6 @@
 //! What a model is told of an answer.
 //!
-//! Promises: text that is clean and within the tool's cap, with a last line that says what was cut and how
+//! Promises: text that is clean, without a secret that was sent, and within the tool's cap, with a last line that says what was cut and how
 //! to narrow it; a failure names the server and the status, then the beginning of what it said; a
 //! redirect names no more than an origin.
 
@@ -8,7 +8,8 @@ use bytes::Bytes;
 use hyper::Uri;
 
 use crate::core::command::report::clean;
-use crate::core::outgoing::{Outgoing, how_to_narrow};
+use crate::core::outgoing::how_to_narrow;
+use crate::core::redact::Secrets;
 use crate::protocol::json::JsonLimits;
 use crate::protocol::{Block, Content, Json, Outcome};
 use crate::surface::declaration::Output;
@@ -44,16 +45,16 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    pub(super) fn report(&self, answer: &Answer) -> Outcome {
+    pub(super) fn report(&self, answer: &Answer, secrets: &Secrets) -> Outcome {
         let host = &self.host;
         if answer.encoded {
             return failed(format!("{host} answered compressed, which was not asked for and is not read"));
         }
         match answer.status {
-            200..=299 if self.output == Output::Text => self.text(answer),
-            200..=299 => self.json(answer),
-            300..=399 => failed(self.redirected(answer)),
-            _ => failed(self.failure(answer)),
+            200..=299 if self.output == Output::Text => self.text(answer, secrets),
+            200..=299 => self.json(answer, secrets),
+            300..=399 => failed(self.redirected(answer, secrets)),
+            _ => failed(self.failure(answer, secrets)),
         }
     }
 
@@ -61,11 +62,11 @@ impl Reporter {
         format!("{} answered with HTTP {} {}", self.host, answer.status, answer.reason).trim_end().to_owned()
     }
 
-    fn redirected(&self, answer: &Answer) -> String {
+    fn redirected(&self, answer: &Answer, secrets: &Secrets) -> String {
         let to = answer.location.as_ref().and_then(|to| to.parse::<Uri>().ok());
         let to = match to.as_ref().map(|to| (to.scheme_str(), to.authority())) {
             Some((Some(scheme), Some(authority))) => {
-                let host = Outgoing::clean(authority.host().as_bytes(), 253).text;
+                let host = secrets.outgoing(authority.host().as_bytes(), 253).text;
                 format!(" to {scheme}://{host}")
             }
             Some(_) => " to another path of its own".to_owned(),
@@ -74,8 +75,8 @@ impl Reporter {
         format!("{}: a redirect{to}, which is not followed; the operator may declare that address", self.status(answer))
     }
 
-    fn failure(&self, answer: &Answer) -> String {
-        let said = Outgoing::clean(&answer.body, FAILURE_BYTES.min(self.cap.max(1024)));
+    fn failure(&self, answer: &Answer, secrets: &Secrets) -> String {
+        let said = secrets.outgoing(&answer.body, FAILURE_BYTES.min(self.cap.max(1024)));
         let said_text = said.text.trim();
         if said_text.is_empty() || is_binary(answer) {
             return self.status(answer);
@@ -84,15 +85,15 @@ impl Reporter {
         format!("{}; what it said{part}:\n{said_text}", self.status(answer))
     }
 
-    fn text(&self, answer: &Answer) -> Outcome {
+    fn text(&self, answer: &Answer, secrets: &Secrets) -> Outcome {
         if answer.body.is_empty() {
             return Outcome::Complete(Content::text(format!("{}, without content", self.status(answer))));
         }
         if is_binary(answer) {
-            let media_type = Outgoing::clean(answer.media_type.as_bytes(), 64).text;
+            let media_type = secrets.outgoing(answer.media_type.as_bytes(), 64).text;
             return failed(format!("{} answered with {media_type}, which is no text", self.host));
         }
-        let shown = Outgoing::clean(&answer.body, self.cap);
+        let shown = secrets.outgoing(&answer.body, self.cap);
         let of = match (answer.cut, shown.cut) {
             (true, _) => Some(format!("more than {}", answer.body.len())),
             (false, true) => Some(answer.body.len().to_string()),
@@ -102,7 +103,7 @@ impl Reporter {
     }
 
     /// One JSON value. It is never cut: a part of it would be no JSON.
-    fn json(&self, answer: &Answer) -> Outcome {
+    fn json(&self, answer: &Answer, secrets: &Secrets) -> Outcome {
         let host = &self.host;
         if answer.cut {
             return self.too_long(format!("more than {}", answer.body.len()));
@@ -112,13 +113,17 @@ impl Reporter {
         }
         let mut value = match Json::parse(&answer.body, &JsonLimits::default()) {
             Ok(value) => value,
-            Err(error) => return failed(format!("{host} should have answered with one JSON value, but it is {error}")),
+            Err(error) => {
+                let error = secrets.clean(&error.to_string());
+                return failed(format!("{host} should have answered with one JSON value, but it is {error}"));
+            }
         };
         if !clean(&mut value) {
             return failed(format!(
                 "{host} answered with JSON that has invisible characters in a key, which is refused"
             ));
         }
+        secrets.clean_json(&mut value);
         let text = value.to_text();
         if text.len() > self.cap {
             return self.too_long(text.len().to_string());
@@ -158,7 +163,7 @@ mod tests {
     fn told(output: Output, answer: &Answer) -> (bool, String) {
         let narrowing = vec!["city".to_owned()];
         let reporter = Reporter { tool: "weather".to_owned(), host: "h".to_owned(), narrowing, cap: 20, output };
-        match reporter.report(answer) {
+        match reporter.report(answer, &Secrets::new(["t0p/secret"])) {
             Outcome::Complete(content) => (true, content.plain_text()),
             Outcome::Failed(content) => (false, content.plain_text()),
             other => panic!("{other:?}"),
@@ -198,6 +203,25 @@ mod tests {
         ] {
             let (done, text) = json(body);
             assert!(!done && text.contains(why), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_secret_that_was_sent_back_in_whatever_form_is_not_passed_on() {
+        for (output, status, body) in [
+            (Output::Text, 200, "t0p/secret"),
+            (Output::Text, 200, "t0p%2Fsecret"),
+            (Output::Text, 200, "dDBwL3NlY3JldA"),
+            // Of the cap of 20 bytes, a part of it would be left.
+            (Output::Text, 200, "0123456789t0p/secret0123456789"),
+            (Output::Json, 200, r#"{"t0p\/secret":1}"#),
+            (Output::Json, 200, r#"["t0\u0070/secret"]"#),
+            (Output::Json, 200, r#"{"t0p/secret":1,"t0p/secret":2}"#),
+            (Output::Text, 500, "you sent t0p/secret"),
+        ] {
+            let text = told(output, &answer(status, "text/plain", body)).1;
+            assert!(text.contains("[redacted"), "{body} became {text}");
+            assert!(!text.contains("t0p") && !text.contains("dDBw"), "{body} became {text}");
         }
     }
 

@@ -16,8 +16,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::backend::defect;
+use super::blocking::reading;
 use super::given::Given;
-use super::outgoing::{Outgoing, how_to_narrow, without_secrets};
+use super::outgoing::how_to_narrow;
+use super::redact::Secrets;
 use crate::client::outbound::Reach;
 use crate::client::{Call, Door, Ending, Problem};
 use crate::protocol::json::{JsonLimits, shortened};
@@ -66,7 +68,7 @@ pub struct UpstreamBackend {
     name: String,
     tool: UpstreamTool,
     upstream: Arc<Upstream>,
-    narrow: String,
+    reading: Arc<Reading>,
 }
 
 impl UpstreamBackend {
@@ -85,7 +87,8 @@ impl UpstreamBackend {
     fn of(name: String, tool: UpstreamTool, upstream: Arc<Upstream>) -> Self {
         let arguments: Vec<String> = tool.arguments.iter().map(|argument| argument.name.clone()).collect();
         let narrow = how_to_narrow(&name, &arguments);
-        Self { name, tool, upstream, narrow }
+        let reading = Arc::new(Reading { upstream: tool.upstream.name.clone(), cap: tool.cap, narrow });
+        Self { name, tool, upstream, reading }
     }
 
     /// The name by which the gate judges it too.
@@ -150,6 +153,7 @@ impl UpstreamBackend {
     }
 
     async fn ask(&self, door: &Door, arguments: &Arguments, caller: &dyn Caller) -> Result<Outcome, Problem> {
+        let secrets = self.upstream.secrets();
         let mut hearing = self.upstream.listen();
         let call = Call { name: &self.tool.tool, arguments, progress: Some(hearing.token) };
         // Before the engine gives it up, so that a server that hangs is known for one.
@@ -160,20 +164,20 @@ impl UpstreamBackend {
             tokio::select! {
                 biased;
                 called = &mut answer => break called?,
-                Some(progress) = hearing.progress.recv() => caller.notify(notice(progress)),
+                Some(progress) = hearing.progress.recv() => caller.notify(notice(progress, &secrets)),
             }
         };
-        let secrets = self.upstream.secrets();
-        let result = without_secrets(Bytes::copy_from_slice(called.result.as_bytes()), &secrets);
-        let reading = Reading { upstream: &self.tool.upstream.name, cap: self.tool.cap, narrow: &self.narrow };
-        Ok(match (called.ending, result::read(&result, reading)) {
-            (Ending::InputRequired, _) => failed(format!(
-                "{} asks a question before it goes on, which is not passed on here",
-                self.tool.upstream.name
-            )),
-            (_, Err(why)) => failed(why),
-            (Ending::Complete, Ok(content)) => Outcome::Complete(content),
-            (Ending::Failed, Ok(content)) => Outcome::Failed(content),
+        if called.ending == Ending::InputRequired {
+            let name = &self.tool.upstream.name;
+            return Ok(failed(format!("{name} asks a question before it goes on, which is not passed on here")));
+        }
+        let (with, result) = (Arc::clone(&self.reading), called.result);
+        let read = reading(result.as_bytes().len(), move || result::read(result.as_bytes(), &with, &secrets)).await;
+        Ok(match read {
+            None => defect(&format!("tool {}: its result could not be read", self.name)),
+            Some(Err(why)) => failed(why),
+            Some(Ok(content)) if called.ending == Ending::Failed => Outcome::Failed(content),
+            Some(Ok(content)) => Outcome::Complete(content),
         })
     }
 
@@ -189,8 +193,7 @@ impl UpstreamBackend {
             return self.told(&trouble);
         };
         let name = &self.tool.upstream.name;
-        let said = without_secrets(Bytes::copy_from_slice(message.as_bytes()), &self.upstream.secrets());
-        let said = Outgoing::clean(&said, SAID).text;
+        let said = self.upstream.secrets().outgoing(message.as_bytes(), SAID).text;
         let text = format!("{name} refused the call (error {code}); in its own words: {}", said.trim());
         // It does not know what it agreed to before: another era, another process behind the address.
         if matches!(code, -32022..=-32020 | -32600 | -32601) {
@@ -257,8 +260,8 @@ fn what_it_did(problem: &Problem) -> String {
     }
 }
 
-fn notice(progress: Progress) -> Notice {
-    let message = progress.message.map(|text| Outgoing::clean(text.as_bytes(), SAID).text);
+fn notice(progress: Progress, secrets: &Secrets) -> Notice {
+    let message = progress.message.map(|text| secrets.outgoing(text.as_bytes(), SAID).text);
     Notice::Progress { progress: progress.progress, total: progress.total, message }
 }
 

@@ -1,37 +1,37 @@
 //! What an upstream's tool returned, made into a result of ours.
 //!
 //! Promises: blocks of the kinds that the protocol knows, cleaned of hidden characters, within the tool's
-//! cap; what was left out is said in a last block. Nothing is passed through unread, no `_meta` goes on.
+//! cap, without a secret that was sent; what was left out is said in a last block. Nothing is passed through unread, no `_meta` goes on.
 
 use crate::core::command::blocks;
 use crate::core::command::report::clean;
-use crate::core::outgoing::Outgoing;
+use crate::core::outgoing::notes;
+use crate::core::redact::Secrets;
 use crate::protocol::json::JsonLimits;
 use crate::protocol::{Block, Body, Content, Json, Piece};
 
 /// Most blocks of one result.
 const BLOCKS: usize = 1000;
 
-/// Most bytes of pictures, sounds and other files of one result.
-const BINARY_BYTES: usize = 4 * 1024 * 1024;
-
-/// What a result is read with.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Reading<'r> {
+/// What the results of a tool are read with.
+#[derive(Debug)]
+pub(super) struct Reading {
     /// The upstream, by the name that the surface gives it.
-    pub(super) upstream: &'r str,
+    pub(super) upstream: String,
     /// Most bytes of text.
     pub(super) cap: usize,
     /// What to do about a cut.
-    pub(super) narrow: &'r str,
+    pub(super) narrow: String,
 }
 
 /// Reads a result; an error is a text for the model.
-pub(super) fn read(result: &[u8], reading: Reading<'_>) -> Result<Content, String> {
+pub(super) fn read(result: &[u8], reading: &Reading, secrets: &Secrets) -> Result<Content, String> {
     let Reading { upstream, cap, narrow } = reading;
-    let limits = JsonLimits::default();
-    let value = Json::parse(result, &limits)
-        .map_err(|error| format!("{upstream} answered with a result that cannot be read strictly: {error}"))?;
+    let cap = *cap;
+    let value = Json::parse(result, &JsonLimits::default()).map_err(|error| {
+        let error = secrets.clean(&error.to_string());
+        format!("{upstream} answered with a result that cannot be read strictly: {error}")
+    })?;
     let structured = match value.get("structuredContent") {
         Some(Json::Object(members)) => {
             let mut object = Json::Object(members.clone());
@@ -40,6 +40,7 @@ pub(super) fn read(result: &[u8], reading: Reading<'_>) -> Result<Content, Strin
                     "{upstream} answered with data that has invisible characters in a key, which is refused"
                 ));
             }
+            secrets.clean_json(&mut object);
             let bytes = object.to_text().len();
             if bytes > cap {
                 return Err(format!(
@@ -55,42 +56,38 @@ pub(super) fn read(result: &[u8], reading: Reading<'_>) -> Result<Content, Strin
         None if structured.is_some() => &[],
         _ => return Err(format!("{upstream} answered with a result that has no content")),
     };
-    let mut gathered = Gathered { text_left: cap, binary_left: BINARY_BYTES, ..Gathered::default() };
+    let mut gathered = Gathered::new(secrets, cap);
     written.iter().take(BLOCKS).for_each(|written| gathered.add(written));
     gathered.left_out += written.len().saturating_sub(BLOCKS);
     let mut blocks = gathered.blocks;
-    let mut notes = Vec::new();
-    if gathered.removed > 0 {
-        notes.push(format!("[removed: {} invisible characters]", gathered.removed));
-    }
-    if gathered.cut {
-        let (shown, all) = (cap.saturating_sub(gathered.text_left), gathered.text_bytes);
-        notes.push(format!("[cut: {shown} of {all} bytes shown; {narrow}]"));
-    }
-    if gathered.left_out > 0 {
-        notes.push(format!(
-            "[left out: {} blocks that are too large, too many or of no kind that is known]",
-            gathered.left_out
-        ));
-    }
+    let all = gathered.text_bytes.to_string();
+    let cut = gathered.cut.then(|| (cap.saturating_sub(gathered.text_left), all.as_str()));
+    let left_out = (gathered.left_out > 0).then(|| {
+        let count = gathered.left_out;
+        format!("[left out: {count} blocks that are too many, hold a credential or are of no kind that is known]")
+    });
+    let notes: Vec<String> = notes(gathered.removed, cut, narrow).chain(left_out).collect();
     if !notes.is_empty() {
         blocks.push(Block::text(notes.join("\n")));
     }
     Ok(Content { blocks, structured })
 }
 
-#[derive(Debug, Default)]
-struct Gathered {
+struct Gathered<'s> {
+    secrets: &'s Secrets,
     blocks: Vec<Block>,
     text_left: usize,
     text_bytes: usize,
-    binary_left: usize,
     removed: usize,
     left_out: usize,
     cut: bool,
 }
 
-impl Gathered {
+impl<'s> Gathered<'s> {
+    fn new(secrets: &'s Secrets, text_left: usize) -> Self {
+        Self { secrets, blocks: Vec::new(), text_left, text_bytes: 0, removed: 0, left_out: 0, cut: false }
+    }
+
     fn add(&mut self, written: &Json) {
         let Ok(mut block) = blocks::block(written) else {
             self.left_out += 1;
@@ -102,7 +99,7 @@ impl Gathered {
             Piece::Text(text) => self.text(text),
             Piece::Image { data, mime_type } | Piece::Audio { data, mime_type } => {
                 *mime_type = self.short(mime_type);
-                self.binary(data.len())
+                self.binary(data)
             }
             Piece::Resource(contents) => {
                 contents.meta = None;
@@ -110,7 +107,7 @@ impl Gathered {
                 contents.mime_type = contents.mime_type.as_deref().map(|text| self.short(text));
                 match &mut contents.body {
                     Body::Text(text) => self.text(text),
-                    Body::Blob(bytes) => self.binary(bytes.len()),
+                    Body::Blob(bytes) => self.binary(bytes),
                 }
             }
             Piece::Link(link) => {
@@ -129,7 +126,7 @@ impl Gathered {
     /// Cleans a text and takes it out of what is left; `false` if nothing of it fits.
     fn text(&mut self, text: &mut String) -> bool {
         self.text_bytes = self.text_bytes.saturating_add(text.len());
-        let shown = Outgoing::clean(text.as_bytes(), self.text_left);
+        let shown = self.secrets.outgoing(text.as_bytes(), self.text_left);
         self.removed += shown.removed;
         self.cut |= shown.cut;
         self.text_left = self.text_left.saturating_sub(shown.text.len());
@@ -140,22 +137,16 @@ impl Gathered {
 
     /// A word of the protocol, which is never long.
     fn short(&mut self, text: &str) -> String {
-        let shown = Outgoing::clean(text.as_bytes(), 2048);
+        let shown = self.secrets.outgoing(text.as_bytes(), 2048);
         self.removed += shown.removed;
         shown.text
     }
 
-    fn binary(&mut self, bytes: usize) -> bool {
-        match self.binary_left.checked_sub(bytes) {
-            Some(left) => {
-                self.binary_left = left;
-                true
-            }
-            None => {
-                self.left_out += 1;
-                false
-            }
-        }
+    /// Whether bytes that are no text may go on: nothing can be taken out of them.
+    fn binary(&mut self, bytes: &[u8]) -> bool {
+        let clean = !self.secrets.are_in(bytes);
+        self.left_out += usize::from(!clean);
+        clean
     }
 }
 
@@ -164,7 +155,8 @@ mod tests {
     use super::*;
 
     fn result(text: &str, cap: usize) -> Result<Content, String> {
-        read(text.as_bytes(), Reading { upstream: "up", cap, narrow: "narrow t with a" })
+        let reading = Reading { upstream: "up".to_owned(), cap, narrow: "narrow t with a".to_owned() };
+        read(text.as_bytes(), &reading, &Secrets::new(["t0p/secret"]))
     }
 
     #[test]
@@ -203,6 +195,31 @@ mod tests {
         assert!(odd.plain_text().contains("[left out: 3 blocks"), "{}", odd.plain_text());
         let many = format!("{{\"content\":[{}]}}", vec![r#"{"type":"text","text":""}"#; BLOCKS + 5].join(","));
         assert!(result(&many, 100).unwrap().plain_text().contains("[left out: 5 blocks"));
+    }
+
+    #[test]
+    fn a_secret_that_was_sent_back_in_whatever_form_is_not_passed_on() {
+        for (text, cap) in [
+            (r#"{"content":[{"type":"text","text":"t0p/secret t0p%2Fsecret dDBwL3NlY3JldA"}]}"#, 100),
+            // Of the cap, a part of it would be left.
+            (r#"{"content":[{"type":"text","text":"01234567t0p/secret"}]}"#, 20),
+            (r#"{"content":[{"type":"text","text":"t0\u001bp/secret"}]}"#, 100),
+            (r#"{"content":[{"type":"resource_link","uri":"a:t0p/secret","name":"t0p/secret"}]}"#, 100),
+            (r#"{"content":[{"type":"resource","resource":{"uri":"a:b","text":"t0p/secret"}}]}"#, 100),
+            (r#"{"content":[],"structuredContent":{"t0p\/secret":["t0\u0070/secret"]}}"#, 100),
+            (r#"{"content":[],"t0p/secret":1,"t0p/secret":2}"#, 100),
+        ] {
+            let told = match result(text, cap) {
+                Ok(content) => format!("{content:?}"),
+                Err(why) => why,
+            };
+            assert!(told.contains("[redacted]"), "{text} became {told}");
+            assert!(!told.contains("t0p") && !told.contains("dDBw"), "{text} became {told}");
+        }
+        let picture = r#"{"content":[{"type":"image","data":"AHQwcC9zZWNyZXQA","mimeType":"a/b"}]}"#;
+        let content = result(picture, 100).unwrap();
+        assert!(content.plain_text().contains("[left out: 1 blocks"), "{content:?}");
+        assert_eq!(content.blocks.len(), 1);
     }
 
     #[test]

@@ -17,8 +17,9 @@ use super::breaker::{Breaker, Starts};
 use super::program::program;
 use crate::client::outbound::Reach;
 use crate::client::{Door, Hear, HttpTarget, Listing, Options, Problem, Target};
-use crate::core::http::origin;
+use crate::core::http::{READ_BYTES, origin};
 use crate::core::http::render::{secrets, with_secrets};
+use crate::core::redact::Secrets;
 use crate::protocol::digest;
 use crate::protocol::json::shortened;
 use crate::protocol::{Era, Json, Notification, Params};
@@ -231,7 +232,8 @@ impl Upstream {
             self.held().starts.begin(Instant::now()).map_err(Trouble::Paused)?;
         }
         let heard = Arc::clone(&self.heard);
-        let options = Options { hear: Some(Hear::new(move |told| heard.hear(&told))), ..Options::default() };
+        let hear = Some(Hear::new(move |told| heard.hear(&told)));
+        let options = Options { hear, answer_bytes: READ_BYTES, ..Options::default() };
         let opened = match self.declared.era {
             UpstreamEra::Auto => Door::open_either(&target, &options).await,
             UpstreamEra::Legacy => Door::open(&target, Era::Legacy, &options).await,
@@ -252,10 +254,10 @@ impl Upstream {
     }
 
     /// What is sent to it that nobody else may learn.
-    pub(super) fn secrets(&self) -> Vec<String> {
+    pub(super) fn secrets(&self) -> Secrets {
         match &self.declared.way {
-            UpstreamWay::Url { headers, .. } => headers.iter().flat_map(|header| secrets(&header.value)).collect(),
-            UpstreamWay::Program { .. } => Vec::new(),
+            UpstreamWay::Url { headers, .. } => secrets(headers.iter().map(|header| header.value.as_slice())),
+            UpstreamWay::Program { .. } => Secrets::default(),
         }
     }
 
@@ -320,7 +322,9 @@ impl Upstream {
         let paused = self.held().breaker.failed(Instant::now(), jitter);
         let name = &self.declared.name;
         let more = if paused { "; it is not asked for a while" } else { "" };
-        tracing::warn!(upstream = %name, "{}{more}", problem.in_full());
+        // Its own words, which may repeat what it was sent.
+        let problem_in_full = self.secrets().clean(&problem.in_full());
+        tracing::warn!(upstream = %name, "{problem_in_full}{more}");
         Trouble::Failed(problem)
     }
 

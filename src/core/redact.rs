@@ -1,12 +1,13 @@
-//! Secrets taken out of what a program wrote.
+//! Secrets taken out of what a program or a server wrote.
 //!
-//! Promises: no value that the program was given as a secret leaves in a text, a key or a number, plain or in the forms
+//! Promises: no value that it was given as a secret leaves in a text, a key or a number, plain or in the forms
 //! that programs commonly write it in: escaped in JSON, percent-encoded, in base64 at any offset, in hex. A value of fewer
 //! than four bytes is no secret that could be told from other text, and stays.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
+use super::outgoing::Outgoing;
 use crate::protocol::Json;
 
 /// What stands in the place of a secret.
@@ -50,6 +51,9 @@ impl Secrets {
     /// The text without secrets.
     pub fn clean(&self, text: &str) -> String {
         let mut out = text.to_owned();
+        if self.are_longer_than(text.len()) {
+            return out;
+        }
         for form in self.forms.iter().filter(|form| text.contains(form.as_str())) {
             out = out.replace(form.as_str(), REDACTED);
         }
@@ -63,7 +67,7 @@ impl Secrets {
         }
         match value {
             Json::String(text) => *text = self.clean(text),
-            Json::Number(text) if self.has_one(text) => *value = Json::String(REDACTED.to_owned()),
+            Json::Number(text) if self.are_in(text.as_bytes()) => *value = Json::String(REDACTED.to_owned()),
             Json::Array(items) => items.iter_mut().for_each(|item| self.clean_json(item)),
             Json::Object(members) => {
                 for (key, value) in members.iter_mut() {
@@ -76,8 +80,24 @@ impl Secrets {
         }
     }
 
-    fn has_one(&self, text: &str) -> bool {
-        self.forms.iter().any(|form| text.contains(form.as_str()))
+    /// The beginning of `bytes` as text that may be sent, of at most `most` bytes. Hidden characters go first, the cut
+    /// comes last: neither leaves a part of a secret.
+    pub fn outgoing(&self, bytes: &[u8], most: usize) -> Outgoing {
+        if self.forms.is_empty() {
+            return Outgoing::clean(bytes, most);
+        }
+        let Outgoing { text, removed, .. } = Outgoing::clean(bytes, usize::MAX);
+        Outgoing { removed, ..Outgoing::clean(self.clean(&text).as_bytes(), most) }
+    }
+
+    /// Whether one stands in these bytes, which may be no text.
+    pub fn are_in(&self, bytes: &[u8]) -> bool {
+        !self.are_longer_than(bytes.len())
+            && self.forms.iter().any(|form| memchr::memmem::find(bytes, form.as_bytes()).is_some())
+    }
+
+    fn are_longer_than(&self, bytes: usize) -> bool {
+        self.forms.last().is_none_or(|shortest| shortest.len() > bytes)
     }
 }
 
@@ -183,6 +203,20 @@ mod tests {
         secrets.clean_json(&mut value);
         let expected = r#"{"a":["x [redacted] y"],"[redacted]":1,"n":"[redacted]","[redacted] 2":2,"ok":12345}"#;
         assert_eq!(value.to_text(), expected);
+    }
+
+    #[test]
+    fn neither_hidden_characters_nor_a_cut_leave_a_part_of_a_secret() {
+        let secrets = Secrets::new(["topsecret"]);
+        for (bytes, most, text, removed, cut) in [
+            ("a top\u{e0041}secret", 100, "a [redacted]", 1, false),
+            ("a topsecret", 6, "a [red", 0, true),
+            ("topsecret\u{7}", 10, "[redacted]", 1, false),
+        ] {
+            assert_eq!(secrets.outgoing(bytes.as_bytes(), most), Outgoing { text: text.to_owned(), removed, cut });
+        }
+        assert_eq!(Secrets::default().outgoing(b"topsecret", 3), Outgoing::clean(b"topsecret", 3));
+        assert!(secrets.are_in(b"\xfftopsecret\xff") && !secrets.are_in(b"\xfftopsecre\xff"));
     }
 
     #[test]
