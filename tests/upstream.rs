@@ -108,19 +108,24 @@ fn program(name: &str, folder: &Folder) -> String {
 
 /// A surface with `say`, of a server that misbehaves so, and `calm`, of one that does not.
 fn beside_a_calm_one(mode: &str, folder: &Folder) -> Served {
+    beside_a_calm_one_as("legacy", mode, folder)
+}
+
+/// The same, where the server that misbehaves is spoken to as that says.
+fn beside_a_calm_one_as(era: &str, mode: &str, folder: &Folder) -> Served {
     let args = "args: { text: { type: string } }";
     let tool = |name: &str, of: &str| {
         format!(
             "  {name}: {{ description: Says it back., read_only: true, timeout: 5s, {args}, upstream: {of}/echo }}\n"
         )
     };
-    let upstream = |name: &str, mode: &str| {
-        format!("  {name}: {{ run: {}, era: legacy, digest: \"{}\" }}\n", program(mode, folder), pin())
+    let upstream = |name: &str, era: &str, mode: &str| {
+        format!("  {name}: {{ run: {}, era: {era}, digest: \"{}\" }}\n", program(mode, folder), pin())
     };
     let yaml = format!(
         "surface: s\nversion: 1.0.0\nupstreams:\n{}{}tools:\n{}{}",
-        upstream("bad", mode),
-        upstream("good", "calm"),
+        upstream("bad", era, mode),
+        upstream("good", "legacy", "calm"),
         tool("say", "bad"),
         tool("calm", "good"),
     );
@@ -207,6 +212,89 @@ async fn answers_with_wrong_ids_and_second_answers_are_nobodys() {
 }
 
 #[tokio::test]
+async fn a_second_answer_to_a_call_is_not_the_next_calls() {
+    let folder = Folder::new("upstream-echoes");
+    let served = beside_a_calm_one("echoes", &folder);
+    for said in ["one", "two", "three"] {
+        assert_eq!(served.say(said).await, (true, said.to_owned()));
+    }
+    assert_eq!(noted(&folder, "echoes"), ["started"], "one connection for all");
+}
+
+#[tokio::test]
+async fn an_answer_under_an_id_that_is_open_with_another_upstream_is_nobodys() {
+    let folder = Folder::new("upstream-others");
+    let served = beside_a_calm_one("others", &folder);
+    let forging = async {
+        until_noted(&folder, "calm", "held").await;
+        assert_eq!(served.say("mine").await, (true, "mine".to_owned()));
+        folder.file("go", "");
+    };
+    let (held, ()) = tokio::join!(served.call("calm", r#"{"text":"hold"}"#), forging);
+    assert_eq!(held, (true, "hold".to_owned()));
+}
+
+#[tokio::test]
+async fn one_that_floods_during_a_call_fails_it_while_the_others_go_on() {
+    let folder = Folder::new("upstream-flooded");
+    let served = beside_a_calm_one("flood_progress", &folder);
+    let peer = Arc::<Peer>::default();
+    let others = async {
+        until_noted(&folder, "flood_progress", "floods").await;
+        for said in ["a", "b", "c"] {
+            assert_eq!(served.call("calm", &format!("{{\"text\":\"{said}\"}}")).await, (true, said.to_owned()));
+        }
+    };
+    let (outcome, ()) = tokio::join!(served.outcome("say", "{}", &peer), others);
+    let Outcome::Failed(content) = outcome else { panic!("{outcome:?}") };
+    // Cut off or, where this machine is too slow for that, out of time.
+    let text = content.plain_text();
+    assert!(text.starts_with("bad ended before its answer") || text.starts_with("bad did not answer"), "{text}");
+    let told = peer.told.lock().unwrap();
+    // What was not heard in time is dropped, and a message is cut.
+    let bytes: usize = told
+        .iter()
+        .map(|notice| match notice {
+            Notice::Progress { message, .. } => message.as_ref().map_or(0, String::len),
+            other => panic!("{other:?}"),
+        })
+        .sum();
+    assert!(told.len() <= 6 * 5000 && bytes <= told.len() * 300, "{} of {bytes} bytes", told.len());
+}
+
+#[tokio::test]
+async fn a_server_that_comes_back_as_another_revision_is_served_and_compared_anew() {
+    let folder = Folder::new("upstream-turns");
+    let served = beside_a_calm_one_as("auto", "turns", &folder);
+    for era in ["legacy", "modern"] {
+        assert_eq!(served.say("hi").await, (true, format!("hi, {era}")));
+        let (done, text) = served.say("end").await;
+        assert!(!done && text.starts_with("bad ended before its answer"), "{text}");
+    }
+    // The third is legacy again, and lists something else.
+    let (done, text) = served.say("hi").await;
+    assert!(!done && text.starts_with("bad is withheld") && text.contains("changed: echo"), "{text}");
+    assert_eq!(noted(&folder, "turns"), ["started"; 3]);
+    assert!(served.call("calm", r#"{"text":"x"}"#).await.0);
+}
+
+#[tokio::test]
+async fn clients_of_both_eras_call_an_upstream_that_is_modern_alone() {
+    let folder = Folder::new("upstream-modern");
+    let url = serve(&beside_a_calm_one_as("auto", "modern", &folder)).await;
+    for era in [Era::Modern, Era::Legacy] {
+        assert_eq!(asked_by(era, &url).await, "both");
+    }
+    assert_eq!(noted(&folder, "modern"), ["started"]);
+}
+
+#[tokio::test]
+async fn a_long_result_is_read_and_cut() {
+    let (done, text) = says("long").await;
+    assert!(done && text.contains("of 3145728 bytes shown"), "{}", text.len());
+}
+
+#[tokio::test]
 async fn a_connection_that_fails_late_takes_no_newer_one_with_it() {
     let folder = Folder::new("upstream-late");
     let served = beside_a_calm_one("late", &folder);
@@ -229,7 +317,7 @@ async fn one_that_hangs_or_dies_or_floods_or_answers_hugely_fails_its_own_call()
         ("hang", "bad did not answer within 4.75s"),
         ("dies", "bad ended before its answer"),
         ("flood", "bad ended before its answer"),
-        ("huge", "bad answered with more than 16777216 bytes"),
+        ("huge", "bad answered with more than 4194304 bytes"),
         ("never_up", "bad ended before its answer"),
         ("future", "bad speaks no revision of the protocol"),
         ("endless_list", "bad answered with something that is no answer"),

@@ -201,7 +201,7 @@ impl Inner {
             "application/json" => {
                 let body = self.body(about, response).await?;
                 self.pool.keep(sender);
-                let messages = wire::read(&body, &JsonLimits::default());
+                let messages = wire::read(&body, &JsonLimits::default()).await;
                 match messages.into_iter().find_map(|message| answer(about, message)) {
                     Some(outcome) => outcome,
                     None => Err(Problem::shape(about.method, "the body holds no answer to this request")),
@@ -231,7 +231,7 @@ impl Inner {
             events.push(&bytes);
             while let Some(event) = events.poll_event() {
                 let event = event.map_err(|_| self.too_long(about))?;
-                for message in wire::read(&event, &JsonLimits::default()) {
+                for message in wire::read(&event, &JsonLimits::default()).await {
                     match message {
                         Ok(Message::Notification(notification)) => {
                             if locked(&self.flood).is_over() {
@@ -343,7 +343,7 @@ impl Inner {
         let is_json = media_type(&response) == "application/json";
         let body = collect(response, ERROR_BODY_BYTES).await.unwrap_or_default();
         if is_json {
-            let messages = wire::read(&body, &JsonLimits::default());
+            let messages = wire::read(&body, &JsonLimits::default()).await;
             let error = messages.into_iter().filter(Result::is_ok).find_map(|message| answer(about, message));
             if let Some(Err(problem)) = error {
                 return problem;

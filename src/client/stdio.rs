@@ -145,7 +145,7 @@ impl Shared {
     }
 
     /// Takes one line; an error is why the connection must end.
-    fn take(&self, line: Line) -> Result<(), String> {
+    async fn take(&self, line: Line) -> Result<(), String> {
         match line {
             Line::TooLong => {
                 let mut state = self.state();
@@ -156,7 +156,8 @@ impl Shared {
                 Ok(())
             }
             Line::Whole(text) => {
-                wire::read(&text, &self.json).into_iter().try_for_each(|message| self.take_message(message, &text))
+                let messages = wire::read(&text, &self.json).await;
+                messages.into_iter().try_for_each(|message| self.take_message(message, &text))
             }
         }
     }
@@ -338,20 +339,20 @@ impl StdioPeer {
 async fn read(mut reader: Box<dyn AsyncRead + Send + Unpin>, shared: Arc<Shared>) {
     let mut lines = Lines::new(shared.limit);
     let mut buffer = vec![0; CHUNK];
-    let why = loop {
+    let why = 'open: loop {
         let count = match reader.read(&mut buffer).await {
             Err(error) => break format!("its output cannot be read: {error}"),
             Ok(count) => count,
         };
+        let is_over = count == 0;
         lines.push(buffer.get(..count).unwrap_or_default());
-        let mut taken = std::iter::from_fn(|| lines.poll_line()).try_for_each(|line| shared.take(line));
-        if count == 0 {
-            taken = taken.and_then(|()| lines.finish_input().map_or(Ok(()), |line| shared.take(line)));
+        while let Some(line) = lines.poll_line().or_else(|| is_over.then(|| lines.finish_input()).flatten()) {
+            if let Err(why) = shared.take(line).await {
+                break 'open why;
+            }
         }
-        match taken {
-            Err(why) => break why,
-            Ok(()) if count == 0 => break "it closed its output".to_owned(),
-            Ok(()) => {}
+        if is_over {
+            break "it closed its output".to_owned();
         }
     };
     shared.close(why);
