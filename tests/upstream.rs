@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use folder::{Folder, load};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 use twodoor::client::{Door, Ending, HttpTarget, Options, Target};
 use twodoor::core::Router;
@@ -19,8 +19,8 @@ use twodoor::protocol::digest;
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::json::JsonLimits;
 use twodoor::protocol::{
-    Arguments, Caller, Catalog, ClientCapabilities, Content, Dispatcher, Era, Invocation, Invoke as _, Json, Limits,
-    Notice, Operation, Outcome, Principal, RawJson, Revision,
+    Arguments, Ask, Caller, Catalog, ClientCapabilities, Content, Dispatcher, Era, Invocation, Invoke as _, Json,
+    Limits, Notice, Operation, Outcome, Principal, RawJson, Revision,
 };
 use twodoor::transport::Engine;
 use twodoor::transport::http::{self, LegacyMode};
@@ -57,8 +57,12 @@ impl Served {
     }
 
     async fn outcome(&self, tool: &str, arguments: &str, peer: &Arc<Peer>) -> Outcome {
+        self.router.invoke(self.invocation(tool, arguments), Arc::<Peer>::clone(peer) as Arc<dyn Caller>).await
+    }
+
+    fn invocation(&self, tool: &str, arguments: &str) -> Invocation {
         let raw = RawJson::new(Bytes::copy_from_slice(arguments.as_bytes()), &JsonLimits::default()).unwrap();
-        let invocation = Invocation {
+        Invocation {
             operation: Operation::Call {
                 tool: self.catalog.tool(tool).unwrap().name.clone(),
                 arguments: Arguments::new(raw).unwrap(),
@@ -70,8 +74,18 @@ impl Served {
             principal: Principal::LOCAL,
             revision: Revision::MODERN,
             client: ClientCapabilities::default(),
-        };
-        self.router.invoke(invocation, Arc::<Peer>::clone(peer) as Arc<dyn Caller>).await
+        }
+    }
+
+    /// Says something for a client that fills in forms, with what it answered before.
+    async fn asked(&self, text: &str, before: Option<(&Ask, Value)>) -> Outcome {
+        let mut invocation = self.invocation("say", &format!("{{\"text\":\"{text}\"}}"));
+        invocation.client = ClientCapabilities::read(&RawJson::encode(&json!({ "elicitation": {} })));
+        if let Some((ask, answer)) = before {
+            invocation.answers = vec![(ask.requests[0].key.as_str().into(), RawJson::encode(&answer))];
+            invocation.state = ask.state.clone();
+        }
+        self.router.invoke(invocation, Arc::<Peer>::default()).await
     }
 
     /// Whether it was done, and the text.
@@ -343,6 +357,34 @@ async fn an_error_is_a_failed_result_cleaned_labelled_and_shortened() {
 #[tokio::test]
 async fn what_it_asks_of_its_client_is_refused_and_the_call_goes_on() {
     assert_eq!(says("asks").await, (true, "[-32601, -32601, -32601]".to_owned()));
+}
+
+#[tokio::test]
+async fn a_modern_servers_form_reaches_who_can_fill_it_in_and_the_answer_goes_back() {
+    let folder = Folder::new("upstream-questions");
+    let served = beside_a_calm_one_as("auto", "questions", &folder);
+    let ask = || async {
+        let Outcome::InputRequired(ask) = served.asked("hi", None).await else { panic!("it does not ask") };
+        ask
+    };
+    for (answer, expected) in [
+        (json!({ "action": "accept", "content": { "name": "Ada", "more": 1 } }), "Ada, inner state"),
+        (json!({ "action": "decline" }), "decline, inner state"),
+    ] {
+        let asked = ask().await;
+        assert_eq!(asked.requests[0].params["message"], "The server \"bad\" asks: Who?");
+        assert!(!format!("{asked:?}").contains("inner"), "its state is nobody else's: {asked:?}");
+        let answered = served.asked("hi", Some((&asked, answer))).await;
+        let Outcome::Complete(content) = answered else { panic!("{answered:?}") };
+        assert_eq!(content.plain_text(), expected);
+    }
+    let sampled = served.asked("sample", None).await;
+    let Outcome::Failed(content) = sampled else { panic!("{sampled:?}") };
+    assert!(content.plain_text().starts_with("bad asks something that is not passed on"), "{}", content.plain_text());
+    // It is told that this client cannot be asked, and asks all the same.
+    let (done, text) = served.say("hi").await;
+    assert!(!done && text.contains("use a client that can fill in forms"), "{text}");
+    assert_eq!(noted(&folder, "questions"), ["started", "asks", "asks", "asks", "cannot ask"]);
 }
 
 #[tokio::test]

@@ -75,6 +75,19 @@ pub struct Call<'c> {
     pub arguments: &'c Arguments,
     /// The token under which the server may tell its progress; it tells none if absent.
     pub progress: Option<u64>,
+    /// Whether a modern server may ask with forms before it goes on.
+    pub elicits: bool,
+    /// What it is told of what it asked before; a legacy server is told nothing.
+    pub answers: Option<&'c Answers>,
+}
+
+/// Answers to what a modern server asked.
+#[derive(Debug, Clone)]
+pub struct Answers {
+    /// The results by the server's keys, an object.
+    pub responses: RawJson,
+    /// The state that it wanted to be told again.
+    pub state: Option<RawJson>,
 }
 
 type Plans = HashMap<String, Result<HeaderPlan, String>>;
@@ -163,12 +176,12 @@ impl Door {
     /// Dropping the future, or running out of `within`, cancels the call at the server where its
     /// revision and transport have a way to say so.
     pub async fn call_tool(&self, name: &str, arguments: &Arguments, within: Duration) -> Result<Called, Problem> {
-        self.call(Call { name, arguments, progress: None }, within).await
+        self.call(Call { name, arguments, progress: None, elicits: false, answers: None }, within).await
     }
 
     /// As [`Door::call_tool`], for a caller that hears progress.
     pub async fn call(&self, call: Call<'_>, within: Duration) -> Result<Called, Problem> {
-        let Call { name, arguments, progress } = call;
+        let Call { name, arguments, .. } = call;
         let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mirrored = match plans.get(name) {
             None => Vec::new(),
@@ -176,10 +189,14 @@ impl Door {
             // 2026-07-28 server/tools: over HTTP a client must not use a tool whose annotations are malformed.
             Some(Err(why)) => return Err(Problem::shape(Method::ToolsList.name(), why.clone())),
         };
-        let params = vec![("name", RawJson::encode(&name)), ("arguments", arguments.text().clone())];
+        let mut params = vec![("name", RawJson::encode(&name)), ("arguments", arguments.text().clone())];
+        if let Some(answers) = call.answers.filter(|_| self.opening.revision.rules().input_required) {
+            params.push(("inputResponses", answers.responses.clone()));
+            params.extend(answers.state.iter().map(|state| ("requestState", state.clone())));
+        }
         let mut headers = vec![(headers::NAME.to_owned(), headers::encode(name))];
         headers.extend(mirrored);
-        let result = self.request_with(Method::ToolsCall, params, headers, progress, within).await?;
+        let result = self.request_with(Method::ToolsCall, params, headers, Some(&call), within).await?;
         let members = result.members().unwrap_or_default();
         let member = |name: &str| members.iter().find(|(key, _)| &**key == name).map(|(_, value)| value);
         let ending = match member("resultType").and_then(RawJson::as_text).as_deref() {
@@ -219,12 +236,14 @@ impl Door {
         method: Method,
         mut params: Vec<(&str, RawJson)>,
         mut mirrored: Vec<(String, String)>,
-        progress: Option<u64>,
+        call: Option<&Call<'_>>,
         within: Duration,
     ) -> Result<RawJson, Problem> {
         let mut headers = version_header(self.opening.revision);
         let modern = self.opening.revision.era() == Era::Modern;
-        let mut meta = if modern { claim(&self.options) } else { json!({}) };
+        let elicits = call.is_some_and(|call| call.elicits);
+        let progress = call.and_then(|call| call.progress);
+        let mut meta = if modern { claim(&self.options, elicits) } else { json!({}) };
         if let (Some(token), Some(meta)) = (progress, meta.as_object_mut()) {
             meta.insert("progressToken".to_owned(), token.into());
         }
@@ -243,12 +262,14 @@ fn version_header(revision: Revision) -> Vec<(String, String)> {
     vec![(headers::VERSION.to_owned(), revision.name().to_owned())]
 }
 
-/// The metadata of every modern request (2026-07-28 basic, `_meta`): nothing can be asked of this client.
-fn claim(options: &Options) -> serde_json::Value {
+/// The metadata of every modern request (2026-07-28 basic, `_meta`): nothing can be asked of this client but, where that
+/// is said of a call, forms.
+fn claim(options: &Options, elicits: bool) -> serde_json::Value {
+    let capabilities = if elicits { json!({ "elicitation": { "form": {} } }) } else { json!({}) };
     json!({
         CLAIM_VERSION: Revision::MODERN.name(),
         CLAIM_CLIENT: { "name": options.name, "version": options.version },
-        CLAIM_CAPABILITIES: {},
+        CLAIM_CAPABILITIES: capabilities,
     })
 }
 
@@ -263,7 +284,7 @@ async fn discover(peer: &Peer, options: &Options) -> Result<Opening, Problem> {
     let method = Method::Discover;
     let mut headers = version_header(Revision::MODERN);
     headers.push((headers::METHOD.to_owned(), method.name().to_owned()));
-    let ask = Ask { method: method.name(), params: vec![("_meta", RawJson::encode(&claim(options)))], headers };
+    let ask = Ask { method: method.name(), params: vec![("_meta", RawJson::encode(&claim(options, false)))], headers };
     let answer = Answer::read(method, &peer.request(&ask, options.answer).await?)?;
     let listed = match answer.member("supportedVersions") {
         Some(Json::Array(listed)) => listed.iter().filter_map(Json::as_str),

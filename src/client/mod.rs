@@ -23,7 +23,7 @@ mod wire;
 
 use std::time::Duration;
 
-pub use door::{Call, Called, Door, Ending, Opening, Server};
+pub use door::{Answers, Call, Called, Door, Ending, Opening, Server};
 pub use hear::Hear;
 pub use http::HttpTarget;
 pub use listing::{Listing, Published};

@@ -17,7 +17,7 @@ use super::gate::{Cleared, Desk, Gate, Manner, Subject};
 use super::http::HttpTool;
 use super::prompt::Prompts;
 use super::resource::Resources;
-use super::upstream::UpstreamBackend;
+use super::upstream::{Passed, UpstreamBackend};
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome};
 use crate::surface::LoadedSurface;
@@ -63,7 +63,7 @@ impl Backend {
             Self::Target(tool) => tool.run(arguments, &invocation.principal, caller).await,
             Self::Operator(tool) => tool.run(arguments, &invocation.principal, caller).await,
             Self::Http(tool) => tool.run(arguments, caller).await,
-            Self::Upstream(tool) => tool.run(arguments, caller).await,
+            Self::Upstream(tool) => tool.run(Passed::new(arguments, invocation), caller).await,
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod capability;
 pub mod command;
 pub mod confine;
 mod fill;
+mod form;
 pub mod gate;
 mod given;
 pub mod http;

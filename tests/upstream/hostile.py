@@ -8,7 +8,7 @@ import time
 
 MODE = sys.argv[1]
 FOLDER = sys.argv[2] if len(sys.argv) > 2 else "."
-STATE = {"lists": 0, "held": None, "modern": MODE == "modern", "starts": 0}
+STATE = {"lists": 0, "held": None, "modern": MODE in ("modern", "questions"), "starts": 0}
 REVISION = "2026-07-28"
 CLAIM = "io.modelcontextprotocol/protocolVersion"
 
@@ -105,6 +105,19 @@ def call(request):
         if said == "end":
             sys.exit(3)
         answer(request, text(said + (", modern" if STATE["modern"] else ", legacy")))
+    elif MODE == "questions":
+        asks = params["_meta"]["io.modelcontextprotocol/clientCapabilities"].get("elicitation")
+        answered = params.get("inputResponses", {}).get("name")
+        if answered:
+            content = answered.get("content", {}).get("name", answered["action"])
+            answer(request, text("%s, %s" % (content, params["requestState"])))
+        else:
+            schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+            form = {"mode": "form", "message": "Who?", "requestedSchema": schema}
+            kind = "sampling/createMessage" if said == "sample" else "elicitation/create"
+            asked = {"name": {"method": kind, "params": form}}
+            note("asks" if asks else "cannot ask")
+            answer(request, {"resultType": "input_required", "inputRequests": asked, "requestState": "inner state"})
     elif MODE == "long":
         answer(request, text("x" * (3 * 1024 * 1024)))
     elif MODE == "huge":

@@ -7,6 +7,7 @@
 
 mod breaker;
 mod program;
+mod question;
 mod result;
 mod server;
 
@@ -21,9 +22,10 @@ use super::given::Given;
 use super::outgoing::how_to_narrow;
 use super::redact::Secrets;
 use crate::client::outbound::Reach;
-use crate::client::{Call, Door, Ending, Problem};
+use crate::client::{Answers, Call, Door, Ending, Problem};
 use crate::protocol::json::{JsonLimits, shortened};
-use crate::protocol::{Arguments, Caller, Content, Notice, Outcome, RawJson};
+use crate::protocol::revision::Elicitation;
+use crate::protocol::{Arguments, Caller, Content, InputKind, Invocation, Notice, Outcome, RawJson};
 use crate::surface::did_you_mean;
 use crate::surface::outward::{DeclaredUpstream, UpstreamTool};
 use result::Reading;
@@ -60,6 +62,33 @@ pub async fn close_all() {
         closing.spawn(async move { upstream.close().await });
     }
     closing.join_all().await;
+}
+
+/// A call as a tool of another server sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Passed<'i> {
+    arguments: &'i Arguments,
+    answers: &'i [(Box<str>, RawJson)],
+    state: Option<&'i serde_json::Value>,
+    /// Whether our caller can be asked with a form.
+    elicits: bool,
+}
+
+impl<'i> Passed<'i> {
+    /// These arguments, with what was answered in an invocation.
+    pub fn new(arguments: &'i Arguments, invocation: &'i Invocation) -> Self {
+        let Invocation { answers, state, client, revision, .. } = invocation;
+        let elicits = client.can(InputKind::ElicitForm) && revision.rules().elicitation != Elicitation::None;
+        Self { arguments, answers, state: state.as_ref(), elicits }
+    }
+}
+
+/// What is sent of a call.
+#[derive(Clone, Copy)]
+struct Sent<'s> {
+    arguments: &'s Arguments,
+    answers: Option<&'s Answers>,
+    elicits: bool,
 }
 
 /// A tool of another MCP server.
@@ -103,15 +132,15 @@ impl UpstreamBackend {
     }
 
     /// Passes a call on and reads the answer, until its caller is gone, which cancels it there.
-    pub async fn run(&self, arguments: &Arguments, caller: &dyn Caller) -> Outcome {
+    pub async fn run(&self, passed: Passed<'_>, caller: &dyn Caller) -> Outcome {
         tokio::select! {
-            outcome = self.pass(arguments, caller) => outcome,
+            outcome = self.pass(passed, caller) => outcome,
             () = caller.gone() => failed("stopped before it was done".to_owned()),
         }
     }
 
-    async fn pass(&self, arguments: &Arguments, caller: &dyn Caller) -> Outcome {
-        let (_, _, object) = self.prepare(arguments);
+    async fn pass(&self, passed: Passed<'_>, caller: &dyn Caller) -> Outcome {
+        let (_, _, object) = self.prepare(passed.arguments);
         let object = RawJson::new(Bytes::from(object), &JsonLimits::default()).ok().and_then(Arguments::new);
         let Some(arguments) = object else {
             return defect(&format!("tool {}: its arguments are no object with their defaults", self.name));
@@ -119,6 +148,11 @@ impl UpstreamBackend {
         let Ok(_place) = self.upstream.flight.acquire().await else {
             return failed("stopped before it was done".to_owned());
         };
+        let answers = match self.upstream.questions.answered(passed.state, passed.answers) {
+            Ok(answers) => answers,
+            Err(why) => return failed(why),
+        };
+        let sent = Sent { arguments: &arguments, answers: answers.as_ref(), elicits: passed.elicits };
         let (mut opened, names) = match self.ready().await {
             Ok(ready) => ready,
             Err(trouble) => return failed(self.told(&trouble)),
@@ -126,7 +160,7 @@ impl UpstreamBackend {
         if !names.contains(&self.tool.tool) {
             return failed(self.unknown(&names));
         }
-        let mut answered = self.ask(&opened.door, &arguments, caller).await;
+        let mut answered = self.ask(&opened.door, sent, caller).await;
         if matches!(answered, Err(Problem::SessionGone)) {
             // Nothing was done in a session that was over: it is asked once more in another.
             self.upstream.forget(opened).await;
@@ -134,7 +168,7 @@ impl UpstreamBackend {
                 Ok((opened, _)) => opened,
                 Err(trouble) => return failed(self.told(&trouble)),
             };
-            answered = self.ask(&opened.door, &arguments, caller).await;
+            answered = self.ask(&opened.door, sent, caller).await;
         }
         match answered {
             Ok(outcome) => {
@@ -152,10 +186,11 @@ impl UpstreamBackend {
         ready.unwrap_or_else(|_| Err(Trouble::Declared("the upstream could not be opened".to_owned())))
     }
 
-    async fn ask(&self, door: &Door, arguments: &Arguments, caller: &dyn Caller) -> Result<Outcome, Problem> {
+    async fn ask(&self, door: &Door, sent: Sent<'_>, caller: &dyn Caller) -> Result<Outcome, Problem> {
         let secrets = self.upstream.secrets();
         let mut hearing = self.upstream.listen();
-        let call = Call { name: &self.tool.tool, arguments, progress: Some(hearing.token) };
+        let Sent { arguments, answers, elicits } = sent;
+        let call = Call { name: &self.tool.tool, arguments, progress: Some(hearing.token), elicits, answers };
         // Before the engine gives it up, so that a server that hangs is known for one.
         let within = self.tool.timeout.unwrap_or(WITHIN).mul_f64(0.95);
         let answer = door.call(call, within);
@@ -168,8 +203,7 @@ impl UpstreamBackend {
             }
         };
         if called.ending == Ending::InputRequired {
-            let name = &self.tool.upstream.name;
-            return Ok(failed(format!("{name} asks a question before it goes on, which is not passed on here")));
+            return Ok(self.asked(&called.result, elicits, &secrets));
         }
         let (with, result) = (Arc::clone(&self.reading), called.result);
         let read = reading(result.as_bytes().len(), move || result::read(result.as_bytes(), &with, &secrets)).await;
@@ -179,6 +213,18 @@ impl UpstreamBackend {
             Some(Ok(content)) if called.ending == Ending::Failed => Outcome::Failed(content),
             Some(Ok(content)) => Outcome::Complete(content),
         })
+    }
+
+    /// What becomes of a call that asks first.
+    fn asked(&self, result: &RawJson, elicits: bool, secrets: &Secrets) -> Outcome {
+        let name = &self.tool.upstream.name;
+        if !elicits {
+            return failed(format!("{name} asks a question before it goes on: use a client that can fill in forms"));
+        }
+        match self.upstream.questions.ask(name, result, secrets) {
+            Ok(ask) => Outcome::InputRequired(ask),
+            Err(why) => failed(why),
+        }
     }
 
     /// What is told of a call that has no answer, or an error for one, through that connection.

@@ -15,6 +15,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::breaker::{Breaker, Starts};
 use super::program::program;
+use super::question::Questions;
 use crate::client::outbound::Reach;
 use crate::client::{Door, Hear, HttpTarget, Listing, Options, Problem, Target};
 use crate::core::http::render::{secrets, with_secrets};
@@ -140,6 +141,7 @@ pub(super) struct Upstream {
     held: Mutex<Held>,
     opening: tokio::sync::Mutex<()>,
     pub(super) flight: Semaphore,
+    pub(super) questions: Questions,
     tokens: AtomicU64,
 }
 
@@ -159,6 +161,7 @@ impl Upstream {
             held: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
             flight: Semaphore::new(IN_FLIGHT),
+            questions: Questions::default(),
             tokens: AtomicU64::new(1),
         }
     }

@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::form::Form;
 use crate::core::command::report::clean;
+use crate::core::form::Form;
 use crate::core::outgoing::Outgoing;
 use crate::protocol::json::{JsonLimits, is_invisible, shortened};
 use crate::protocol::{Catalog, InputKind, Json, LogLevel, Notice, digest};

@@ -5,7 +5,6 @@
 //! Knows no era and no transport.
 
 mod conversation;
-mod form;
 mod line;
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Forms that a program has its client fill in: flat, of simple values, asking for no secret.
+//! Forms that a program, or another server, has a client fill in: flat, of simple values, asking for no secret.
 //!
 //! Promises: what passes is a form that every client with elicitation can show (2026-07-28 client/elicitation,
 //! Requested Schema); content that passes fits it and holds nothing else.
