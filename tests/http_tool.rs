@@ -221,6 +221,26 @@ async fn a_bad_answer_is_a_failed_result_that_says_why() {
 }
 
 #[tokio::test]
+async fn a_credential_that_is_sent_back_in_another_form_is_not_passed_on() {
+    let secret = std::env::var("PATH").unwrap();
+    let (port, log) = listener(|request| {
+        let sent = request.lines().find_map(|line| line.strip_prefix("x-key: ")).unwrap();
+        let encoded: String = sent.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let body = serde_json::json!({ sent: [sent, encoded], "ok": true });
+        response("200 OK", "content-type: application/json\r\n", body.to_string().as_bytes())
+    })
+    .await;
+    let http = format!(
+        "    output: json\n    http: {{ get: \"http://127.0.0.1:{port}/\", headers: {{ X-Key: \"${{PATH}}\" }}, allow_private: true }}\n"
+    );
+    let (done, content) = served("credential", &http).ask("{}").await;
+    assert!(done, "{}", content.plain_text());
+    assert!(log.lock().unwrap()[0].contains(&secret), "it was sent");
+    let cleaned = serde_json::json!({ "[redacted]": ["[redacted]", "[redacted]"], "ok": true });
+    assert_eq!(content.structured, Some(cleaned));
+}
+
+#[tokio::test]
 async fn a_long_answer_is_cut_with_a_hint_and_an_endless_one_is_not_read_to_its_end() {
     let (done, text) = answered("long", "cap: 1000", response("200 OK", "", &[b'x'; 5000])).await;
     assert!(
