@@ -578,7 +578,7 @@ fn a_frozen_copy_is_as_private_as_its_original_and_nothing_is_left_where_nothing
 fn a_frozen_file_is_called_checked_and_digested_like_any_other() {
     let folder = frozen();
     assert_eq!(folder.done(&["call", "say", "--surface", "ops@1.yaml"]).trim(), "one");
-    assert!(folder.done(&["check", "ops@1.yaml"]).starts_with("ok: ops@1.yaml: ops 1.0.0"));
+    assert!(folder.done(&["check", "ops@1.yaml"]).starts_with("ok: ops@1.yaml: ops@1 1.0.0"));
     assert_ne!(folder.digest("ops@1.yaml"), folder.digest("ops.yaml"));
     // Named alone it is the first surface.
     let served = Served::start(&folder, &["ops@1.yaml"]);
