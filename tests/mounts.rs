@@ -523,7 +523,17 @@ fn a_surface_is_frozen_byte_for_byte_with_its_lock() {
     // Another list is another version.
     folder.write("ops.yaml", &surface("ops", "0.3.2", "two"));
     let (code, said) = folder.run(&["freeze", "ops.yaml"]);
-    assert!(code == 1 && said.contains("--as"), "{code}: {said}");
+    assert_eq!(code, 1, "{said}");
+    let digest = folder.digest("ops@0.3.yaml");
+    for part in [
+        &format!(
+            "the label 0.3 is taken: ops@0.3.yaml holds ops 0.3.1, 1 tool, {digest}, from which this differs by 1 wording"
+        ),
+        "ops.yaml is now ops 0.3.2, 1 tool, sha256:",
+        "`twodoor freeze ops.yaml --as 0.3.2`; or, if no client uses ops@0.3 any more, remove ops@0.3.yaml and ops@0.3.lock",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     assert_eq!(folder.read("ops@0.3.yaml"), text);
     // So it is if only the lock is left of it.
     std::fs::remove_file(folder.path("ops@0.3.yaml")).unwrap();
