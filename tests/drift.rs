@@ -302,6 +302,35 @@ fn an_action_that_goes_between_the_check_and_the_call_is_refused_and_not_run() {
 }
 
 #[test]
+fn a_path_of_a_target_stays_beneath_the_root_and_the_rules_see_what_the_program_sees() {
+    let rules = "root: files\nrules:\n  - {deny: \"args.text.startsWith('private/')\", message: that is private}\n  - {allow: \"true\"}\n";
+    let confined = SURFACE
+        .replace("required: true}", "required: true, as: path}")
+        .replace("tools:\n", &format!("{rules}tools:\n"));
+    let project = Project::new(SURFACE);
+    for name in ["files/a.txt", "files/private/b.txt", "secret"] {
+        project.write(name, "x");
+    }
+    std::os::unix::fs::symlink("../secret", project.path("files/out")).unwrap();
+    let digest = |project: &Project| project.run(&["digest", "ops.yaml"]).1;
+    let before = digest(&project);
+    project.write("ops.yaml", &confined);
+    assert_eq!((digest(&project), project.run(&["check", "ops.yaml"]).0), (before, 0), "it publishes nothing");
+    let mut served = Served::start(&project, &[]);
+    let answer = served.call("say", &json!({ "text": "./a.txt" }));
+    assert!(text_of(&answer).contains("say --text=files/a.txt"), "{answer}");
+    for path in ["../secret", "/etc/passwd", "out", "sub/../../secret"] {
+        let answer = served.call("say", &json!({ "text": path }));
+        assert!(text_of(&answer).contains("bad_argument") && answer["result"]["isError"] == true, "{path}: {answer}");
+    }
+    for path in ["private/b.txt", "./private//b.txt"] {
+        let answer = served.call("say", &json!({ "text": path }));
+        assert!(text_of(&answer).contains("that is private"), "{path}: {answer}");
+    }
+    assert_eq!(project.runs(), 1);
+}
+
+#[test]
 fn an_operator_hears_of_another_list_and_not_of_another_manifest() {
     let project = Project::new(OPERATOR);
     let mut served = Served::start(&project, &[]);
