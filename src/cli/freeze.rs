@@ -1,5 +1,6 @@
 //! `twodoor freeze`: the version of a surface that is to be served on, whatever becomes of the surface.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
@@ -11,7 +12,7 @@ use twodoor::surface::lock::Lock;
 use twodoor::surface::{LoadedSurface, Surface, lock};
 use twodoor::transport::http::is_path_safe;
 
-use super::lock::write_as;
+use super::place::Beside;
 use super::{SurfaceFile, exit, show};
 
 /// Keeps a surface as it is now, to be served beside what it becomes
@@ -94,7 +95,8 @@ impl Freeze {
         let lock = lock::path_of(&file);
         let writes = [(&lock, lock::text(&catalog).into_bytes()), (&file, text)];
         for (path, bytes) in writes {
-            if let Err(error) = write_as(path, &bytes, Some(about.permissions())) {
+            let same_mode = |file: &File| file.set_permissions(about.permissions());
+            if let Err(error) = Beside::write(path, &bytes, 0o600, same_mode).and_then(Beside::replace) {
                 show::error(&format!("{} cannot be written: {error}", path.display()), "freeze it where you may write");
                 return exit::differs();
             }
