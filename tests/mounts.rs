@@ -10,14 +10,16 @@
 )]
 
 mod common;
+#[path = "support/running.rs"]
+mod running;
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Command, Stdio};
 
 use common::{MODERN, NEWEST_LEGACY, PATIENCE, initialize, legacy, modern, notification, text_of};
+use running::{Running, lines};
 use serde_json::{Value, json};
 
 /// A surface with one tool, whose description and answer is `word`.
@@ -58,13 +60,8 @@ impl Folder {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_twodoor"));
-        command
-            .args(arguments)
-            .current_dir(self.0.path())
-            .env("NO_COLOR", "1")
-            .env("XDG_STATE_HOME", self.path("state"));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut command = running::twodoor(self.0.path(), arguments);
+        command.stdin(Stdio::null());
         command
     }
 
@@ -100,22 +97,9 @@ impl Folder {
     }
 }
 
-fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
-    let (tell, told) = channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(stream).lines().map_while(Result::ok) {
-            if tell.send(line).is_err() {
-                return;
-            }
-        }
-    });
-    told
-}
-
 /// A server over HTTP.
 struct Served {
-    child: Child,
-    said: Receiver<String>,
+    running: Running,
     address: String,
     /// What it said before it listened.
     opening: Vec<String>,
@@ -123,35 +107,18 @@ struct Served {
 
 impl Served {
     fn start(folder: &Folder, arguments: &[&str]) -> Self {
-        let mut child = folder.command(&[&["serve", "--http", "127.0.0.1:0"], arguments].concat()).spawn().unwrap();
-        let said = lines(child.stderr.take().unwrap());
-        let mut served = Self { child, said, address: String::new(), opening: Vec::new() };
-        let line = loop {
-            let line = served.said.recv_timeout(PATIENCE).unwrap_or_else(|e| panic!("{e}: {:#?}", served.opening));
-            if line.starts_with("listening on http://") {
-                break line;
-            }
-            served.opening.push(line);
-        };
-        served.address = line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
-        served
+        let running = Running::start(folder.0.path(), &[&["--http", "127.0.0.1:0"], arguments].concat());
+        let (opening, line) = running.hears("listening on http://");
+        Self { running, address: running::address(&line), opening }
     }
 
-    /// Waits until standard error says this, and gives what came before and that line.
     #[track_caller]
     fn hears(&self, text: &str) -> (Vec<String>, String) {
-        let mut before = Vec::new();
-        loop {
-            match self.said.recv_timeout(PATIENCE) {
-                Ok(line) if line.contains(text) => return (before, line),
-                Ok(line) => before.push(line),
-                Err(error) => panic!("{text:?} was never said: {error}, after {before:#?}"),
-            }
-        }
+        self.running.hears(text)
     }
 
     fn hang_up(&self) {
-        assert!(Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap().success());
+        self.running.hang_up();
     }
 
     /// Sends a request and leaves its answer to be read.
@@ -234,13 +201,6 @@ impl Served {
         let mut events = Events(self.open("GET", path, &headers, ""));
         assert!(events.line().starts_with("HTTP/1.1 200"));
         events
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -404,7 +364,7 @@ fn a_changed_word_is_refused_until_it_is_locked_then_told_and_the_frozen_version
     assert_ne!(served.digest("/mcp/ops"), before);
 
     // Whoever listens to the frozen version hears nothing of it: what comes first is that the server stops.
-    assert!(Command::new("kill").arg(served.child.id().to_string()).status().unwrap().success());
+    served.running.signal("-TERM");
     let last = listening_to_old.next();
     assert_eq!(last["id"], "l", "{last}");
     let mut rest = String::new();
@@ -471,7 +431,7 @@ fn a_hang_up_reads_every_surface_and_a_bad_one_holds_no_other_up() {
     served.hang_up();
     let mut expected = vec!["refused: ops 2.0.0", "unchanged: ops@1 1.0.0", "published: other 1.1.0"];
     while !expected.is_empty() {
-        let line = served.said.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{error}: {expected:?}"));
+        let line = served.running.said.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{error}: {expected:?}"));
         expected.retain(|begin| !line.starts_with(begin));
     }
     assert_eq!((served.word("/mcp"), served.word("/mcp/other")), ("two".to_owned(), "four".to_owned()));
@@ -563,7 +523,17 @@ fn a_surface_is_frozen_byte_for_byte_with_its_lock() {
     // Another list is another version.
     folder.write("ops.yaml", &surface("ops", "0.3.2", "two"));
     let (code, said) = folder.run(&["freeze", "ops.yaml"]);
-    assert!(code == 1 && said.contains("--as"), "{code}: {said}");
+    assert_eq!(code, 1, "{said}");
+    let digest = folder.digest("ops@0.3.yaml");
+    for part in [
+        &format!(
+            "the label 0.3 is taken: ops@0.3.yaml holds ops 0.3.1, 1 tool, {digest}, from which this differs by 1 wording"
+        ),
+        "ops.yaml is now ops 0.3.2, 1 tool, sha256:",
+        "`twodoor freeze ops.yaml --as 0.3.2`; or, if no client uses ops@0.3 any more, remove ops@0.3.yaml and ops@0.3.lock",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     assert_eq!(folder.read("ops@0.3.yaml"), text);
     // So it is if only the lock is left of it.
     std::fs::remove_file(folder.path("ops@0.3.yaml")).unwrap();
@@ -618,7 +588,7 @@ fn a_frozen_copy_is_as_private_as_its_original_and_nothing_is_left_where_nothing
 fn a_frozen_file_is_called_checked_and_digested_like_any_other() {
     let folder = frozen();
     assert_eq!(folder.done(&["call", "say", "--surface", "ops@1.yaml"]).trim(), "one");
-    assert!(folder.done(&["check", "ops@1.yaml"]).starts_with("ok: ops@1.yaml: ops 1.0.0"));
+    assert!(folder.done(&["check", "ops@1.yaml"]).starts_with("ok: ops@1.yaml: ops@1 1.0.0"));
     assert_ne!(folder.digest("ops@1.yaml"), folder.digest("ops.yaml"));
     // Named alone it is the first surface.
     let served = Served::start(&folder, &["ops@1.yaml"]);

@@ -10,15 +10,18 @@
 )]
 
 mod common;
+#[path = "support/running.rs"]
+mod running;
 
-use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::io::Write as _;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 use common::{MODERN, NEWEST_LEGACY, PATIENCE, initialize, legacy, modern, notification, text_of};
+use running::{Running, lines, twodoor};
 use serde_json::{Value, json};
 
 const CHANGED: &str = "notifications/tools/list_changed";
@@ -33,22 +36,9 @@ fn surface(version: &str, word: &str) -> String {
 }
 
 struct Served {
-    child: Child,
-    said: Receiver<String>,
+    running: Running,
     told: Receiver<String>,
     folder: PathBuf,
-}
-
-fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
-    let (tell, told) = channel();
-    std::thread::spawn(move || {
-        for line in BufReader::new(stream).lines().map_while(Result::ok) {
-            if tell.send(line).is_err() {
-                return;
-            }
-        }
-    });
-    told
 }
 
 fn folder() -> tempfile::TempDir {
@@ -57,36 +47,23 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn twodoor(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_twodoor"));
-    command.args(arguments).current_dir(folder).env("NO_COLOR", "1").stdin(Stdio::piped()).stdout(Stdio::piped());
-    command.stderr(Stdio::piped());
-    command
-}
-
 impl Served {
     fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let mut child = twodoor(folder, &[&["serve"], arguments].concat()).spawn().unwrap();
-        let (said, told) = (lines(child.stderr.take().unwrap()), lines(child.stdout.take().unwrap()));
-        let served = Self { child, said, told, folder: folder.to_owned() };
+        let mut running = Running::start(folder, arguments);
+        let told = lines(running.child.stdout.take().unwrap());
+        let served = Self { running, told, folder: folder.to_owned() };
         served.hears("shell 1.0.0, 2 tools, sha256:");
         served
     }
 
     /// Waits until standard error says this, and gives that line back.
+    #[track_caller]
     fn hears(&self, text: &str) -> String {
-        let mut before = Vec::new();
-        loop {
-            match self.said.recv_timeout(PATIENCE) {
-                Ok(line) if line.contains(text) => return line,
-                Ok(line) => before.push(line),
-                Err(error) => panic!("{text:?} was never said: {error}, after {before:#?}"),
-            }
-        }
+        self.running.hears(text).1
     }
 
     fn send(&mut self, message: &str) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+        writeln!(self.running.child.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
     fn next(&self) -> Value {
@@ -133,14 +110,7 @@ impl Served {
     }
 
     fn hang_up(&self) {
-        assert!(Command::new("kill").args(["-HUP", &self.child.id().to_string()]).status().unwrap().success());
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.running.hang_up();
     }
 }
 
@@ -302,7 +272,7 @@ fn a_server_that_does_not_watch_reads_again_on_a_hang_up_alone() {
     watching.hears("published: shell 1.1.0");
     assert_eq!(blind.word(), "one");
     blind.hang_up();
-    let line = blind.said.recv_timeout(PATIENCE).unwrap();
+    let line = blind.running.said.recv_timeout(PATIENCE).unwrap();
     assert!(line.starts_with("published: shell 1.1.0"), "{line}");
     assert_eq!(blind.word(), "two");
 }
@@ -381,8 +351,7 @@ impl Http {
 
 impl Served {
     fn address(&self) -> String {
-        let line = self.hears("listening on http://");
-        line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned()
+        running::address(&self.hears("listening on http://"))
     }
 }
 

@@ -1,15 +1,18 @@
 //! `twodoor freeze`: the version of a surface that is to be served on, whatever becomes of the surface.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
 use twodoor::protocol::{Catalog, Revision};
 use twodoor::surface::frozen::{Frozen, Label};
+use twodoor::surface::lock::Lock;
 use twodoor::surface::{LoadedSurface, Surface, lock};
 use twodoor::transport::http::is_path_safe;
 
-use super::lock::write_as;
+use super::place::Beside;
 use super::{SurfaceFile, exit, show};
 
 /// Keeps a surface as it is now, to be served beside what it becomes
@@ -67,13 +70,13 @@ impl Freeze {
             show::error(&format!("{} was written meanwhile", path.display()), "try again");
             return exit::differs();
         }
-        let LoadedSurface { name, version, parts, .. } = loaded;
-        let Ok(catalog) = Catalog::build(parts) else { return exit::surface() };
+        let Ok(catalog) = Catalog::build(loaded.parts.clone()) else { return exit::surface() };
         if let Err(problems) = lock::check(path, &catalog, lock::Mode::IfThere) {
             show::problems_on_stderr(&problems);
             return exit::surface();
         }
-        let Some(label) = self.label.or_else(|| Label::of(&version)) else { return exit::usage() };
+        let LoadedSurface { name, version, .. } = &loaded;
+        let Some(label) = self.label.or_else(|| Label::of(version)) else { return exit::usage() };
         let frozen = Frozen { base: path.clone(), label };
         let served = format!("{name}@{}", frozen.label);
         let file = frozen.path();
@@ -84,7 +87,7 @@ impl Freeze {
             );
             return exit::usage();
         }
-        if let Err((problem, remedy)) = stands_already(&file, &catalog) {
+        if let Err((problem, remedy)) = stands_already(&frozen, &loaded, &catalog) {
             show::error(&problem, &remedy);
             return exit::differs();
         }
@@ -92,7 +95,8 @@ impl Freeze {
         let lock = lock::path_of(&file);
         let writes = [(&lock, lock::text(&catalog).into_bytes()), (&file, text)];
         for (path, bytes) in writes {
-            if let Err(error) = write_as(path, &bytes, Some(about.permissions())) {
+            let same_mode = |file: &File| file.set_permissions(about.permissions());
+            if let Err(error) = Beside::write(path, &bytes, 0o600, same_mode).and_then(Beside::replace) {
                 show::error(&format!("{} cannot be written: {error}", path.display()), "freeze it where you may write");
                 return exit::differs();
             }
@@ -114,21 +118,78 @@ impl Freeze {
 }
 
 /// What is frozen under a label stays: another text may take its place only if the tools are the same to clients.
-fn stands_already(file: &Path, catalog: &Catalog) -> Result<(), (String, String)> {
-    let remedy =
-        |what: &str| format!("freeze this version under another label with --as; or remove {what} if nobody uses it");
-    let lock = lock::path_of(file);
-    if let Err(problems) = lock::check(file, catalog, lock::Mode::IfThere) {
-        return Err((format!("another version is frozen already:\n{problems}"), remedy(&lock.display().to_string())));
+fn stands_already(frozen: &Frozen, wanted: &LoadedSurface, catalog: &Catalog) -> Result<(), (String, String)> {
+    let file = frozen.path();
+    let lock = lock::path_of(&file);
+    let has_file = !std::fs::symlink_metadata(&file).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+    let holds = match (lock::stands(&file), has_file) {
+        (false, false) => return Ok(()),
+        (true, _) if lock::check(&file, catalog, lock::Mode::IfThere).is_err() => of_lock(&lock, catalog),
+        (_, true) => match Surface::load(&file) {
+            Ok(standing) => match Catalog::build(standing.parts) {
+                Ok(there) if Revision::ALL.into_iter().all(|r| there.digest(r) == catalog.digest(r)) => return Ok(()),
+                Ok(there) => {
+                    held(&standing.name, &standing.version.to_string(), there.tools().len(), &digest_of(&there))
+                }
+                Err(_) => "a surface that cannot be published".to_owned(),
+            },
+            Err(problems) => format!("what cannot be read ({problems})"),
+        },
+        (true, false) => return Ok(()),
+    };
+    let LoadedSurface { name, version, .. } = wanted;
+    let Frozen { base, label } = frozen;
+    let problem = format!(
+        "the label {label} is taken: {} holds {holds}; {} is now {}",
+        file.display(),
+        base.display(),
+        held(name, &version.to_string(), catalog.tools().len(), &digest_of(catalog))
+    );
+    let remedy = format!(
+        "choose another label, such as `twodoor freeze {} --as {}`; or, if no client uses {name}@{label} any more, remove {} \
+         and {} and freeze again",
+        base.display(),
+        free_label(frozen, version),
+        file.display(),
+        lock.display()
+    );
+    Err((problem, remedy))
+}
+
+/// What a lock was written for, and what changed since.
+fn of_lock(path: &Path, catalog: &Catalog) -> String {
+    let lock = match Lock::read(path) {
+        Ok(lock) => lock,
+        Err(problems) => return format!("what cannot be told, since {} cannot be read ({problems})", path.display()),
+    };
+    let digest = lock.digest(Revision::MODERN).to_string();
+    let changed =
+        lock.changes(catalog).map(|changes| format!(", from which this differs by {}", lock::summary(&changes)));
+    let changed = changed.unwrap_or_default();
+    match (&lock.surface, &lock.version, &lock.tools) {
+        (Some(name), Some(version), Some(tools)) => {
+            format!("{}{changed}", held(name, &version.to_string(), tools.len(), &digest))
+        }
+        _ => digest,
     }
-    if std::fs::symlink_metadata(file).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-        return Ok(());
-    }
-    let standing = Surface::load(file).ok().and_then(|loaded| Catalog::build(loaded.parts).ok());
-    let same = |standing: &Catalog| Revision::ALL.into_iter().all(|r| standing.digest(r) == catalog.digest(r));
-    if standing.as_ref().is_some_and(same) {
-        return Ok(());
-    }
-    let digest = standing.map_or("cannot be read".to_owned(), |standing| standing.digest(Revision::MODERN).to_string());
-    Err((format!("{} stands already, and is another version: {digest}", file.display()), remedy("it")))
+}
+
+fn held(name: &str, version: &str, tools: usize, digest: &str) -> String {
+    format!("{name} {version}, {}, {digest}", show::count(tools, "tool"))
+}
+
+fn digest_of(catalog: &Catalog) -> String {
+    catalog.digest(Revision::MODERN).to_string()
+}
+
+/// A label under which nothing is frozen yet, said by the version.
+fn free_label(taken: &Frozen, version: &semver::Version) -> String {
+    let said = [format!("{}.{}", version.major, version.minor), version.to_string()];
+    let is_free = |label: &String| {
+        Label::new(label).is_some_and(|label| {
+            let file = Frozen { base: taken.base.clone(), label }.path();
+            std::fs::symlink_metadata(&file).is_err() && !lock::stands(&file)
+        })
+    };
+    said.into_iter().find(is_free).unwrap_or_else(|| "LABEL".to_owned())
 }

@@ -3,9 +3,7 @@
 //! Promises: what was locked before is replaced in one step or not at all, and only under a version that says what
 //! changed.
 
-use std::fs::{File, Permissions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -13,6 +11,7 @@ use twodoor::protocol::{Catalog, Comparison, Revision};
 use twodoor::surface::lock::{self, Lock};
 use twodoor::surface::{LoadedSurface, version};
 
+use super::place::Beside;
 use super::{diff, exit, show};
 
 /// Writes the tools of surfaces and their digest to the locks beside them: `serve` then serves these tools alone
@@ -122,7 +121,9 @@ pub(crate) fn write(loaded: &LoadedSurface, catalog: &Catalog, unbumped: bool) -
             }
         }
     }
-    if let Err(error) = write_as(&path, lock::text(catalog).as_bytes(), None) {
+    if let Err(error) =
+        Beside::write(&path, lock::text(catalog).as_bytes(), 0o666, |_| Ok(())).and_then(Beside::replace)
+    {
         show::error(&format!("{} cannot be written: {error}", path.display()), "write it where you may");
         return Err(exit::differs());
     }
@@ -134,27 +135,4 @@ pub(crate) fn write(loaded: &LoadedSurface, catalog: &Catalog, unbumped: bool) -
         digest: catalog.digest(Revision::MODERN).to_string(),
         changes,
     })
-}
-
-/// Puts a file in the place of another in one step, so that whoever reads finds one of them whole; with these
-/// permissions from the first byte on.
-pub(super) fn write_as(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> std::io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let new = path.with_file_name(name);
-    let written = File::create_new(&new).and_then(|mut file| {
-        if let Some(permissions) = permissions {
-            file.set_permissions(permissions)?;
-        }
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    let replaced = written.and_then(|()| std::fs::rename(&new, path)).and_then(|()| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()
-    });
-    if replaced.is_err() {
-        let _ = std::fs::remove_file(&new);
-    }
-    replaced
 }

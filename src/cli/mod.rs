@@ -19,6 +19,7 @@ mod lock;
 mod logging;
 mod mounts;
 mod own_file;
+mod place;
 mod probe;
 mod read;
 mod reload;

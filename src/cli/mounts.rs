@@ -12,7 +12,7 @@ use twodoor::core::gate::{Desk, Stance};
 use twodoor::core::tasks::Running;
 use twodoor::protocol::limits::TaskLimits;
 use twodoor::protocol::{Dispatcher, Limits, Offer};
-use twodoor::surface::frozen::{self, Frozen};
+use twodoor::surface::frozen::{self, File, Frozen, place_of};
 use twodoor::surface::{LoadedSurface, Problems, Surface, lock};
 use twodoor::transport::http::{Mount, is_path_safe};
 use twodoor::transport::{Engine, Hub};
@@ -65,23 +65,25 @@ struct Shared {
     running: Running,
 }
 
-/// A file, and what it is a frozen version of.
-type File = (PathBuf, Option<Frozen>);
-
 impl Wanted {
     /// Reads all surfaces and makes them ready; the one that was named first comes first.
     pub(crate) fn build(self, logging: &Logging) -> Result<Vec<Mounted>, ExitCode> {
-        let files = self.files().map_err(refuse)?;
+        let files = frozen::with_versions(&self.paths, self.frozen);
+        let files = files.into_iter().collect::<Result<Vec<_>, _>>().map_err(refuse)?;
         if files.len() > SURFACES_AT_MOST {
             let problem = format!("these are {} surfaces, and one process serves {SURFACES_AT_MOST}", files.len());
             show::error(&problem, "serve some of them by another process, or leave frozen ones out by --no-frozen");
             return Err(exit::surface());
         }
         let desks = files.iter().map(|_| self.desk()).collect::<Result<Vec<_>, _>>()?;
+        let versions: Vec<Option<Frozen>> = files.iter().map(|(_, frozen)| frozen.clone()).collect();
         let read: Vec<_> = files.into_iter().zip(desks).map(|(file, desk)| self.read(file, desk)).collect();
-        let refused: Vec<_> = read.iter().filter_map(|read| read.as_ref().err()).collect();
+        let refused = read.iter().zip(&versions).filter_map(|(read, frozen)| Some((read.as_ref().err()?, frozen)));
+        let refused: Vec<_> = refused.collect();
         if !refused.is_empty() {
-            refused.into_iter().for_each(show::problems_on_stderr);
+            for (problems, frozen) in refused {
+                show::err(&show::refusal(&[problems], frozen.as_ref(), show::colour_on_stderr()));
+            }
             return Err(exit::surface());
         }
         let read: Vec<_> = read.into_iter().flatten().collect();
@@ -95,21 +97,6 @@ impl Wanted {
             mounted.push(next);
         }
         Ok(mounted)
-    }
-
-    /// The files that were named, each followed by the frozen ones beside it, once each.
-    fn files(&self) -> Result<Vec<File>, Problems> {
-        let named: Vec<PathBuf> = self.paths.iter().map(|path| place_of(path)).collect();
-        let mut files = Vec::new();
-        for path in &self.paths {
-            let frozen = Frozen::of(path)?;
-            let beside = if self.frozen && frozen.is_none() { frozen::beside(path)? } else { Vec::new() };
-            files.push((path.clone(), frozen));
-            for path in beside.into_iter().filter(|path| !named.contains(&place_of(path))) {
-                files.push((path.clone(), Frozen::of(&path)?));
-            }
-        }
-        Ok(files)
     }
 
     /// What the gate of one surface keeps.
@@ -172,13 +159,6 @@ impl Wanted {
 fn refuse(problems: Problems) -> ExitCode {
     show::problems_on_stderr(&problems);
     exit::surface()
-}
-
-/// A path by which two names of one file are the same.
-fn place_of(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    folder.join(path.file_name().unwrap_or_default())
 }
 
 /// A folder beside another: what is in a state folder is the store's alone.

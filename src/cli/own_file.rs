@@ -4,13 +4,15 @@
 //! no link is followed, neither at the file nor on the way to it out of the folder that it must be beneath; a file that
 //! changed since it was read is not overwritten.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use twodoor::surface::json_text::MOST_BYTES;
+
+use super::place::Beside;
 
 /// What is wrong with a file, and how to mend it.
 pub(crate) type Problem = (String, String);
@@ -59,48 +61,33 @@ impl OwnFile {
         let folder = self.folder();
         fs::create_dir_all(folder).map_err(|error| unwritable(&error))?;
         self.check_folder()?;
-        let mut name = std::ffi::OsString::from(".");
-        name.push(self.path.file_name().unwrap_or_default());
-        name.push(format!(".{}.new", std::process::id()));
-        let new = folder.join(name);
-        let written = self.write(&new, bytes, privacy).map_err(|error| unwritable(&error));
-        let replaced = written.and_then(|()| {
-            self.check_unchanged()?;
-            fs::rename(&new, &self.path).map_err(|error| unwritable(&error))
-        });
-        if replaced.is_err() {
-            let _ = fs::remove_file(&new);
-        }
-        replaced?;
-        // The file is in its place; that its folder cannot be synced on some file systems changes nothing of that.
-        let _ = File::open(folder).and_then(|folder| folder.sync_all());
-        Ok(())
+        let written = self.write(bytes, privacy).map_err(|error| unwritable(&error))?;
+        self.check_unchanged()?;
+        written.replace().map_err(|error| unwritable(&error))
     }
 
     fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    fn write(&self, new: &Path, bytes: &[u8], privacy: Privacy) -> std::io::Result<()> {
+    fn write(&self, bytes: &[u8], privacy: Privacy) -> std::io::Result<Beside> {
         let mode = match (&self.found, privacy) {
             (Some(_), _) | (None, Privacy::Owner) => 0o600,
             (None, Privacy::Open) => 0o666,
         };
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(new)?;
-        if let Some((_, found)) = &self.found {
+        Beside::write(&self.path, bytes, mode, |file| {
+            let Some((_, found)) = &self.found else { return Ok(()) };
             let made = file.metadata()?;
             let owner = (found.uid() != made.uid()).then(|| rustix::fs::Uid::from_raw(found.uid()));
             let group = (found.gid() != made.gid()).then(|| rustix::fs::Gid::from_raw(found.gid()));
             if owner.is_some() {
-                rustix::fs::fchown(&file, owner, group)?;
+                rustix::fs::fchown(file, owner, group)?;
             } else if group.is_some() {
                 // Whoever is not of the group cannot give the file to it, and may write it all the same.
-                let _ = rustix::fs::fchown(&file, None, group);
+                let _ = rustix::fs::fchown(file, None, group);
             }
-            file.set_permissions(fs::Permissions::from_mode(found.mode() & 0o7777))?;
-        }
-        file.write_all(bytes)?;
-        file.sync_all()
+            file.set_permissions(fs::Permissions::from_mode(found.mode() & 0o7777))
+        })
     }
 
     /// The folder is the one that it is called, as far as it exists.

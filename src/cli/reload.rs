@@ -17,7 +17,7 @@ use twodoor::core::Router;
 use twodoor::core::gate::Desk;
 use twodoor::protocol::{Catalog, Changed, Digest, Offer, Revision};
 use twodoor::surface::frozen::{self, Frozen};
-use twodoor::surface::{LoadedSurface, Problems, Surface, Touched, Watch, Watched, lock, render};
+use twodoor::surface::{LoadedSurface, Problems, Surface, Touched, Watch, Watched, lock};
 use twodoor::transport::Hub;
 
 use super::logging::Voice;
@@ -313,7 +313,7 @@ impl Reload {
         }
         self.said = Some(problems.clone());
         if !self.json {
-            self.voice.say(&render(problems, show::colour_on_stderr()));
+            self.voice.say(&show::refusal(&[problems], self.reading.frozen.as_ref(), show::colour_on_stderr()));
         }
         let list = serde_json::to_value(problems).unwrap_or_default();
         self.say("refused", json!({ "problems": list }), " stays in force");

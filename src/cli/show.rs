@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use twodoor::protocol::json::{is_invisible, visible};
 use twodoor::protocol::{Block, Body, CatalogParts, Piece, ResourceContents};
-use twodoor::surface::{LoadedSurface, Problems, Surface, did_you_mean, render};
+use twodoor::surface::frozen::Frozen;
+use twodoor::surface::{LoadedSurface, Problems, Surface, did_you_mean, render, render_all};
 
 /// Writes to standard output. A reader that has gone away is not an error; a write that is lost otherwise ends us with 1.
 pub(crate) fn out(text: &str) {
@@ -52,6 +53,20 @@ pub(crate) fn load(path: &Path) -> Result<LoadedSurface, ExitCode> {
 /// Shows problems to a person.
 pub(crate) fn problems_on_stderr(problems: &Problems) {
     err(&render(problems, colour_on_stderr()));
+}
+
+/// The problems of a surface and its lock; of a frozen version also which it is, and what is to be done.
+pub(crate) fn refusal(all: &[&Problems], frozen: Option<&Frozen>, colour: bool) -> String {
+    let problems = render_all(all, colour);
+    match frozen.filter(|_| all.iter().any(|problems| problems.has_errors())) {
+        None => problems,
+        Some(frozen) => {
+            let behind = |rule: &str| rule.starts_with("target") || rule == "registry";
+            let behind = all.iter().flat_map(|problems| problems.list()).any(|problem| behind(problem.rule));
+            let help = if behind { format!("  help: {}\n", lines(&frozen.remedy())) } else { String::new() };
+            format!("error: this cannot be served: {}\n{help}\n{problems}", lines(&frozen.named()))
+        }
+    }
 }
 
 /// Waits for something and, on a terminal, counts the seconds once it takes more than one.

@@ -155,7 +155,7 @@ impl Router {
         self.tools.extend(loaded.tools.iter().filter_map(|tool| {
             let DeclaredBackend::Target(target) = &tool.backend else { return None };
             let backend = Backend::Target(TargetTool::new(target.clone(), tool.policy, Arc::clone(&registry)));
-            let declared = Declared { defaults: tool.defaults.clone(), paths: Vec::new() };
+            let declared = Declared { defaults: tool.defaults.clone(), paths: target.paths.clone() };
             Some((tool.name.clone(), Tool { backend, policy: tool.policy, asks_itself: false, declared }))
         }));
         self.with_operator(&loaded.tools, registry, variable)

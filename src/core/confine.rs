@@ -230,8 +230,29 @@ pub fn seen_from(folder: &Path, path: &Path) -> PathBuf {
     if seen.as_os_str().is_empty() { PathBuf::from(".") } else { seen }
 }
 
+/// The way from one folder to another, both absolute and their links resolved.
+pub fn way(from: &Path, to: &Path) -> PathBuf {
+    let common = from.components().zip(to.components()).take_while(|(from, to)| from == to).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(common)).collect()
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_way_leads_from_one_folder_to_another() {
+        for (from, to, way) in [
+            ("/a/b", "/a/b", ""),
+            ("/a", "/a/b/c", "b/c"),
+            ("/a/b/c", "/a", "../.."),
+            ("/a/b", "/a/bc", "../bc"),
+            ("/", "/a", "a"),
+            ("/a/x", "/b", "../../b"),
+        ] {
+            assert_eq!(super::way(Path::new(from), Path::new(to)), Path::new(way), "{from} {to}");
+        }
+    }
+
     use std::fs;
     use std::os::unix::fs::symlink;
 

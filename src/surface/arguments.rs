@@ -52,8 +52,9 @@ pub(crate) struct ArgumentEntry {
     pub(crate) flag: Option<At<String>>,
 }
 
-/// The keys that an argument's shorthand may have.
-const KEYS: &[&str] = &[
+/// The keys that an argument of a target may have; all but the first are those of any argument's shorthand.
+const TARGET_KEYS: &[&str] = &[
+    "flag",
     "as",
     "type",
     "title",
@@ -82,35 +83,8 @@ const KEYS: &[&str] = &[
     "deprecated",
 ];
 
-/// The keys that an argument of a target may have: paths are its program's own matter.
-const TARGET_KEYS: &[&str] = &[
-    "flag",
-    "type",
-    "title",
-    "description",
-    "required",
-    "default",
-    "header",
-    "enum",
-    "const",
-    "examples",
-    "minimum",
-    "maximum",
-    "exclusiveMinimum",
-    "exclusiveMaximum",
-    "multipleOf",
-    "minLength",
-    "maxLength",
-    "pattern",
-    "format",
-    "items",
-    "minItems",
-    "maxItems",
-    "uniqueItems",
-    "properties",
-    "additionalProperties",
-    "deprecated",
-];
+/// The keys that an argument's shorthand may have.
+const KEYS: &[&str] = without_first(TARGET_KEYS);
 
 const TYPES: [&str; 6] = ["string", "integer", "number", "boolean", "array", "object"];
 
@@ -162,8 +136,8 @@ const PROMPT_KEYS: &[&str] = &[
     "format",
 ];
 
-/// The keys of a variable that no command is given, where `as` has no effect.
-const fn without_role(keys: &'static [&'static str]) -> &'static [&'static str] {
+/// All keys but the first, which has a meaning for some owners alone.
+const fn without_first(keys: &'static [&'static str]) -> &'static [&'static str] {
     match keys.split_first() {
         Some((_, others)) => others,
         None => keys,
@@ -184,7 +158,8 @@ const OF_TOOL: Form = Form { owner: "an argument", keys: KEYS, types: &TYPES, us
 const OF_TARGET: Form = Form { keys: TARGET_KEYS, ..OF_TOOL };
 const OF_COMMAND_TEMPLATE: Form =
     Form { owner: "a variable", keys: COMMAND_VARIABLE_KEYS, types: &VARIABLE_TYPES, usual: Some("string") };
-const OF_TEMPLATE: Form = Form { keys: without_role(COMMAND_VARIABLE_KEYS), ..OF_COMMAND_TEMPLATE };
+/// A variable that no command is given: `as` has no effect there.
+const OF_TEMPLATE: Form = Form { keys: without_first(COMMAND_VARIABLE_KEYS), ..OF_COMMAND_TEMPLATE };
 const OF_PROMPT: Form =
     Form { owner: "an argument of a prompt", keys: PROMPT_KEYS, types: &["string"], usual: Some("string") };
 

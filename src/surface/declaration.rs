@@ -98,6 +98,10 @@ pub struct Target {
     pub action: Option<String>,
     /// Each argument of the tool, and that of the action that it is passed on as.
     pub flags: Vec<(String, String)>,
+    /// The folder that paths stay beneath; absolute, links resolved.
+    pub root: PathBuf,
+    /// The tool's arguments that are paths beneath the root.
+    pub paths: Vec<String>,
     /// Values of the tool's arguments where none is given.
     pub defaults: Vec<(String, Json)>,
     /// The tool's arguments that make a result smaller.

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::ArgumentEntry;
 use super::declaration::{
-    Argument, CommandSource, DeclaredBackend, DeclaredBuiltin, DeclaredMessage, DeclaredPrompt, DeclaredResource,
-    DeclaredTemplate, DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source, Target, Template,
+    Argument, ArgumentKind, CommandSource, DeclaredBackend, DeclaredBuiltin, DeclaredMessage, DeclaredPrompt,
+    DeclaredResource, DeclaredTemplate, DeclaredTool, Element, FileSource, FolderSource, Output, Run, Said, Source,
+    Target, Template,
 };
 use super::effect::Policy;
 use super::file::{
@@ -78,7 +79,7 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
                 let project = project.as_ref()?;
                 let aim = project.aim(target).ok()?;
                 policy = Policy { said: policy.said, ..manifest_policy(aim) };
-                DeclaredBackend::Target(declare_target(tool, target, project, aim)?)
+                DeclaredBackend::Target(declare_target(tool, target, (project, aim), &root)?)
             }
         };
         let default = |argument: &ArgumentEntry| {
@@ -137,7 +138,12 @@ pub(crate) fn watch_targets(tools: &[DeclaredTool], watched: &mut Watched) {
     watched.listing.extend(manifests);
 }
 
-fn declare_target(tool: &ToolEntry<'_>, target: &TargetEntry, project: &Project, aim: Aim<'_>) -> Option<Target> {
+fn declare_target(
+    tool: &ToolEntry<'_>,
+    target: &TargetEntry,
+    (project, aim): (&Project, Aim<'_>),
+    root: &Path,
+) -> Option<Target> {
     let arguments = &tool.backend.input.arguments;
     let flag = |argument: &ArgumentEntry| Some((argument.name.value.clone(), aim.arg(argument)?.name.clone()));
     let default =
@@ -153,6 +159,8 @@ fn declare_target(tool: &ToolEntry<'_>, target: &TargetEntry, project: &Project,
         name: aim.manifest.name.clone(),
         action: aim.action.map(|action| action.name.clone()),
         flags: arguments.iter().map(flag).collect::<Option<_>>()?,
+        root: root.to_path_buf(),
+        paths: arguments.iter().filter(|a| a.kind == ArgumentKind::Path).map(|a| a.name.value.clone()).collect(),
         defaults: arguments.iter().filter_map(default).collect(),
         narrow_by: target.narrow_by.iter().map(|name| name.value.clone()).collect(),
         timeout: tool.backend.timeout,

@@ -86,6 +86,23 @@ impl Frozen {
         }
     }
 
+    /// How its owner is told of it: its file, and what that is.
+    pub fn named(&self) -> String {
+        let (file, base) = (self.path(), self.base.display().to_string());
+        format!("{}, which is {base} as it was frozen under the label {}", file.display(), self.label)
+    }
+
+    /// What its owner can do where it cannot be served any more.
+    pub fn remedy(&self) -> String {
+        let file = self.path();
+        let (lock, file) = (super::lock::path_of(&file), file.display());
+        format!(
+            "its clients know these tools: bring back what they lead to; or have {file} lead there under the new name \
+             (`target`, `flag`), since its lock holds what is published alone; or remove {file} and {} if nobody uses it",
+            lock.display()
+        )
+    }
+
     /// The file of this version.
     pub fn path(&self) -> PathBuf {
         let mut name = self.base.file_stem().unwrap_or_default().to_owned();
@@ -122,6 +139,42 @@ fn text_digest(findings: &Findings) -> Digest {
     digest::of_bytes(findings.source().text().as_bytes())
 }
 
+/// A surface's file, and what it is a frozen version of.
+pub type File = (PathBuf, Option<Frozen>);
+
+/// The files that were named, each followed by the frozen versions `beside` it if they are wanted too, once each.
+pub fn with_versions(paths: &[PathBuf], with_beside: bool) -> Vec<Result<File, Problems>> {
+    let named: Vec<PathBuf> = paths.iter().map(|path| place_of(path)).collect();
+    let mut files = Vec::new();
+    for path in paths {
+        let frozen = match Frozen::of(path) {
+            Ok(frozen) => frozen,
+            Err(problems) => {
+                files.push(Err(problems));
+                continue;
+            }
+        };
+        let found = if with_beside && frozen.is_none() { beside(path) } else { Ok(Vec::new()) };
+        files.push(Ok((path.clone(), frozen)));
+        match found {
+            Ok(found) => {
+                for path in found.into_iter().filter(|path| !named.contains(&place_of(path))) {
+                    files.push(Frozen::of(&path).map(|frozen| (path, frozen)));
+                }
+            }
+            Err(problems) => files.push(Err(problems)),
+        }
+    }
+    files
+}
+
+/// A path by which two names of one file are the same.
+pub fn place_of(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    folder.join(path.file_name().unwrap_or_default())
+}
+
 /// The files of all frozen versions that stand beside a surface file, in the order of their names.
 pub fn beside(path: &Path) -> Result<Vec<PathBuf>, Problems> {
     let unreadable = |error: std::io::Error| {
@@ -131,7 +184,12 @@ pub fn beside(path: &Path) -> Result<Vec<PathBuf>, Problems> {
     let start = format!("{}@", path.file_stem().unwrap_or_default().to_string_lossy());
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+    let entries = match std::fs::read_dir(folder) {
+        // That the file is not there either is said by whoever reads it.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(found),
+        entries => entries.map_err(unreadable)?,
+    };
+    for entry in entries {
         let name = entry.map_err(unreadable)?.file_name();
         let same_kind = Path::new(&name).extension() == path.extension();
         if same_kind && name.as_encoded_bytes().starts_with(start.as_bytes()) {
@@ -203,6 +261,7 @@ mod tests {
         names.iter().for_each(|name| std::fs::write(path(name), "").unwrap());
         assert_eq!(beside(&path("ops.yaml")).unwrap(), [path("ops@1.yaml"), path("ops@2.yaml")]);
         assert!(beside(&path("none.yaml")).unwrap().is_empty());
-        assert_eq!(beside(&path("gone/ops.yaml")).unwrap_err().list()[0].rule, "file-unreadable");
+        assert!(beside(&path("gone/ops.yaml")).unwrap().is_empty());
+        assert_eq!(beside(&path("ops.yaml/ops.yaml")).unwrap_err().list()[0].rule, "file-unreadable");
     }
 }

@@ -53,7 +53,7 @@ pub use lint::rules;
 pub(crate) use lint::similar_names::folded;
 pub use load::LoadedSurface;
 pub use problem::{Problem, Problems, Rule, Severity, did_you_mean};
-pub use render::render;
+pub use render::{render, render_all};
 pub use watch::{Touched, Watch, WatchError, Watched};
 
 /// The catalog in force; another can be published at any time.

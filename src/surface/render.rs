@@ -11,17 +11,24 @@ const LINE_BYTES: usize = 500;
 
 /// The problems as text, each with its line, and a count at the end; empty if there is none.
 pub fn render(problems: &Problems, colour: bool) -> String {
-    if problems.is_empty() {
+    render_all(&[problems], colour)
+}
+
+/// The same of several files that are one matter, such as a surface and its lock, with one count.
+pub fn render_all(all: &[&Problems], colour: bool) -> String {
+    if all.iter().all(|problems| problems.is_empty()) {
         return String::new();
     }
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Ascii);
     let mut out = String::new();
-    for problem in problems.list() {
-        out.push_str(&renderer.render(&[group(problem, problems)]));
-        out.push_str("\n\n");
+    for problems in all {
+        for problem in problems.list() {
+            out.push_str(&renderer.render(&[group(problem, problems)]));
+            out.push_str("\n\n");
+        }
     }
-    out.push_str(&summary(problems));
+    out.push_str(&summary(all));
     out
 }
 
@@ -58,8 +65,8 @@ fn shown(text: &str) -> String {
     visible(text.chars())
 }
 
-fn summary(problems: &Problems) -> String {
-    let count = |severity| problems.list().iter().filter(|p| p.severity == severity).count();
+fn summary(all: &[&Problems]) -> String {
+    let count = |severity| all.iter().flat_map(|problems| problems.list()).filter(|p| p.severity == severity).count();
     let of = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
     let mut parts = Vec::new();
@@ -69,8 +76,9 @@ fn summary(problems: &Problems) -> String {
     if warnings > 0 {
         parts.push(of(warnings, "warning"));
     }
-    if problems.dropped() > 0 {
-        parts.push(format!("{} more not shown", problems.dropped()));
+    let dropped: usize = all.iter().map(|problems| problems.dropped()).sum();
+    if dropped > 0 {
+        parts.push(format!("{dropped} more not shown"));
     }
     format!("{}\n", parts.join(", "))
 }

@@ -1,13 +1,14 @@
 //! Where a surface file goes that was made: a new file in one step, or standard output.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use twodoor::import::Imported;
 
+use crate::cli::place::Beside;
 use crate::cli::{exit, show};
 
 /// Where to write.
@@ -93,16 +94,6 @@ fn taken(path: &Path) -> ExitCode {
 
 /// Puts the text into a file in one step. Without `force` a file that came meanwhile stays.
 fn put(path: &Path, text: &str, force: bool) -> io::Result<()> {
-    let mut name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let new = path.with_file_name(name);
-    let written = File::create_new(&new).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    let placed = written.and_then(|()| if force { fs::rename(&new, path) } else { fs::hard_link(&new, path) });
-    if placed.is_err() || !force {
-        let _ = fs::remove_file(&new);
-    }
-    placed
+    let beside = Beside::write(path, text.as_bytes(), 0o666, |_| Ok(()))?;
+    if force { beside.replace() } else { beside.place() }
 }

@@ -2,9 +2,9 @@
 //!
 //! Promises: the capability is found anew for each call, so that one which vanished, or no longer does what was
 //! published, is a failed result that says so and starts nothing; only declared arguments are passed on, under the
-//! names that the action has for them; a result is within its cap. Used by the router and by a dry run.
+//! names that the action has for them, paths only once they were confined; a result is within its cap. Used by the router and by a dry run.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -17,6 +17,7 @@ use super::words::Object;
 use super::{cut, validate};
 use crate::core::backend::defect;
 use crate::core::blocking::blocking;
+use crate::core::confine::{self, Root};
 use crate::core::gate::{Manner, Subject};
 use crate::core::process::Environment;
 use crate::protocol::json::{JsonLimits, shortened};
@@ -162,13 +163,39 @@ impl TargetTool {
                 let message = format!("there is no argument {:?}{meant}", shortened(name, 64));
                 return Err(failed("bad_argument", message, &format!("The arguments are {}.", known.join(", "))));
             };
-            given.push((flag, value.clone()));
+            given.push((flag, self.confined(name, value.clone())?));
         }
         for (name, value) in defaults.iter().filter(|(name, _)| arguments.get(name).is_none()) {
             let value = RawJson::new(Bytes::from(value.to_text()), &JsonLimits::default());
-            given.extend(flag_of(name).zip(value.ok()));
+            if let Some((flag, value)) = flag_of(name).zip(value.ok()) {
+                given.push((flag, self.confined(name, value)?));
+            }
         }
         Ok(given)
+    }
+
+    /// The value of an argument; a path checked beneath the root, and seen from the folder that the program runs in.
+    fn confined(&self, name: &str, value: RawJson) -> Result<RawJson, Json> {
+        let Target { paths, root, .. } = &self.0.target;
+        let Some(text) = value.as_text().filter(|_| paths.iter().any(|path| path == name)) else { return Ok(value) };
+        let refused = |why: &str| failed("bad_argument", format!("argument {name:?}: the path {why}"), HINT);
+        if text.contains('\0') {
+            return Err(refused("contains a NUL character: give one without it"));
+        }
+        let Ok(folder) = Root::open(root) else {
+            let message = format!("argument {name:?}: the folder that paths stay beneath cannot be opened");
+            return Err(failed("not_ready", message, "No argument can stand in. Tell the operator."));
+        };
+        let admitted = folder.admit(&text).map_err(|why| refused(&why.to_string()))?;
+        let seen = confine::way(self.folder(), root).join(admitted);
+        let seen = seen.components().filter(|part| *part != Component::CurDir).collect::<PathBuf>();
+        let seen = seen.to_string_lossy();
+        Ok(RawJson::encode(&match &*seen {
+            "" => ".".to_owned(),
+            // To a capability that knows references it would be one.
+            reference if reference.starts_with('@') => format!("./{reference}"),
+            path => path.to_owned(),
+        }))
     }
 
     /// Why a call would do what cannot be undone, by the manifest as it is now.
@@ -236,6 +263,8 @@ mod tests {
             name: "t".to_owned(),
             action: Some("go".to_owned()),
             flags: vec![("max_rows".to_owned(), "max-rows".to_owned())],
+            root: root.to_owned(),
+            paths: Vec::new(),
             defaults: vec![("max_rows".to_owned(), Json::Number("9".into()))],
             narrow_by: Vec::new(),
             timeout: None,
@@ -264,6 +293,53 @@ mod tests {
         assert_eq!(plan(&tool, "{}").unwrap(), ["go", "--max-rows", "9"]);
         assert_eq!(plan(&tool, r#"{"max-rows": 3}"#).unwrap_err(), "bad_argument");
         assert_eq!(plan(&tool, r#"{"action": "other"}"#).unwrap_err(), "bad_argument");
+    }
+
+    #[test]
+    fn a_path_is_confined_beneath_the_root_and_seen_from_the_folder_of_the_program() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let project = base.join("project");
+        manifest(&project, &MANIFEST.replace("name: max-rows, type: integer", "name: path"));
+        for name in ["project/files/sub", "files", "project/files/@at"] {
+            fs::create_dir_all(base.join(name)).unwrap();
+        }
+        fs::write(base.join("secret"), "s").unwrap();
+        std::os::unix::fs::symlink("../../secret", project.join("files/out")).unwrap();
+        let rooted = |root: &str, default: Option<&str>| {
+            let Inner { target, policy, registry } = Arc::into_inner(tool(&project, Policy::default()).0).unwrap();
+            let target = Target {
+                root: base.join(root),
+                paths: vec!["p".to_owned()],
+                flags: vec![("p".to_owned(), "path".to_owned())],
+                defaults: default.map(|path| ("p".to_owned(), Json::String(path.to_owned()))).into_iter().collect(),
+                ..target
+            };
+            TargetTool::new(target, policy, registry)
+        };
+        for (root, path, seen) in [
+            ("project/files", "a.txt", "files/a.txt"),
+            ("project/files", "./sub//x/", "files/sub/x"),
+            ("project/files", ".", "files"),
+            ("project", "files", "files"),
+            ("project", ".", "."),
+            ("project", "@x", "./@x"),
+            ("project", "-x", "-x"),
+            ("files", "a.txt", "../files/a.txt"),
+            ("", "project/files", "../project/files"),
+        ] {
+            let arguments = serde_json::json!({ "p": path }).to_string();
+            let expected = vec!["go".to_owned(), format!("--path={seen}")];
+            assert_eq!(plan(&rooted(root, None), &arguments).as_ref(), Ok(&expected), "{root} {path}");
+            assert_eq!(plan(&rooted(root, Some(path)), "{}").as_ref(), Ok(&expected), "{root} {path}");
+        }
+        for path in ["/etc/passwd", "../secret", "sub/../../secret", "out", "", "a\0b"] {
+            let arguments = serde_json::json!({ "p": path }).to_string();
+            assert_eq!(plan(&rooted("project/files", None), &arguments).unwrap_err(), "bad_argument", "{path:?}");
+            assert_eq!(plan(&rooted("project/files", Some(path)), "{}").unwrap_err(), "bad_argument", "{path:?}");
+        }
+        assert_eq!(plan(&rooted("gone", None), r#"{"p": "x"}"#).unwrap_err(), "not_ready");
+        assert_eq!(plan(&rooted("gone", None), r#"{"p": null}"#).unwrap(), ["go"]);
     }
 
     #[test]

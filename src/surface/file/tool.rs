@@ -126,7 +126,10 @@ pub(super) fn read<'t>(entry: &'t Entry, common: &[ArgumentEntry], findings: &mu
             Some(KindEntry::Upstream(upstream::read_tool(&fields, findings)))
         }
         Kind::Builtin => builtin(&fields, findings).map(KindEntry::Builtin),
-        Kind::Target => target.map(KindEntry::Target),
+        Kind::Target => {
+            misplaced_key::data(&backend.input, findings);
+            target.map(KindEntry::Target)
+        }
     });
     Some(ToolEntry {
         name: &entry.key,

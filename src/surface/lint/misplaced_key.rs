@@ -32,6 +32,15 @@ pub(crate) fn roles(input: &Input<'_>, findings: &mut Findings) {
     }
 }
 
+/// Reports `as: data` of a target's argument: what is passed on behind a flag is no option whatever it begins with.
+pub(crate) fn data(input: &Input<'_>, findings: &mut Findings) {
+    for argument in input.arguments.iter().filter(|argument| argument.kind == ArgumentKind::Data) {
+        let message = format!("`as: data` of {:?} has no effect beside a target", argument.name.value);
+        let remedy = "leave it out: a value is passed on behind its flag, so it may begin with `-`";
+        findings.report(&RULE, argument.name.span, message, remedy);
+    }
+}
+
 /// Reports keys of the shorthand in the properties of a whole schema, which is sent as written.
 pub(crate) fn check_schema(schema: &Node, findings: &mut Findings) {
     check_properties(schema, true, findings);

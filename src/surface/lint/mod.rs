@@ -258,6 +258,7 @@ pub fn rules() -> Vec<Rule> {
         dispatcher::RULE,
         token_cost::RULE,
         lock::VERSION,
+        lock::CONFLICT,
         lock::DIGEST,
         lock::DIFFERS,
         lock::MISSING,

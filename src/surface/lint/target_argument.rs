@@ -176,6 +176,24 @@ mod tests {
     }
 
     #[test]
+    fn a_path_is_confined_and_data_needs_no_word() {
+        let folder = project("target-path");
+        let with = |role: &str| {
+            target(&format!("target: xlsx/read-sheet\nargs: {{path: {{type: string, required: true, as: {role}}}}}"))
+        };
+        assert!(problems_in(&folder, &with("path")).is_empty());
+        breaks_in(&folder, super::super::misplaced_key::RULE, &with("data"));
+        let schema = "inputSchema: {type: object, properties: {path: {type: string}}, required: [path]}";
+        assert!(
+            problems_in(&folder, &target(&format!("target: xlsx/read-sheet\n{schema}\nas: {{path: path}}"))).is_empty()
+        );
+        let rows = target(
+            "target: xlsx/read-sheet\nargs: {path: {type: string, required: true}, max_results: {type: integer, as: path}}",
+        );
+        breaks_in(&folder, super::super::argument_as::RULE, &rows);
+    }
+
+    #[test]
     fn what_narrows_is_an_argument_of_the_tool() {
         let folder = project("narrow");
         let with = |names: &str| target(&format!("target: xlsx/read-sheet\nargs: {{{PATH}}}\nnarrow_by: {names}"));

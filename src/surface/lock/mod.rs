@@ -11,6 +11,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
+use super::frozen::Frozen;
 use super::load::LoadedSurface;
 use super::problem::{Findings, Problems, Rule};
 use super::source::{self, Source, Span};
@@ -22,6 +23,8 @@ pub use write::text;
 
 /// The lock's own version is not known.
 pub(crate) const VERSION: Rule = Rule::error("lock-version", "a surface's lock says `version: 2`, or 1");
+/// Left by a merge.
+pub(crate) const CONFLICT: Rule = Rule::error("lock-conflict", "a lock has no conflict that a merge left in it");
 /// Not a digest.
 pub(crate) const DIGEST: Rule =
     Rule::error("lock-digest", "a lock's digest is `sha256:` and 64 hex digits, and that of the tools in it");
@@ -85,19 +88,44 @@ pub fn check(surface: &Path, catalog: &Catalog, mode: Mode) -> Result<(), Proble
 
 fn hold(surface: &Path, catalog: &Catalog, findings: &mut Findings) {
     let Some(lock) = Lock::of(findings) else { return };
+    let remedy = remedy(surface, &lock, catalog);
     let surface = surface.display();
     let changed = lock.changes(catalog).map(|changes| format!(": {}", summary(&changes))).unwrap_or_default();
     for revision in Revision::ALL {
         let found = catalog.digest(revision);
         if lock.digest(revision) != found {
             let message = format!("the tools of {surface} have the digest {found}{changed}");
-            let remedy = format!(
-                "read what changed (`twodoor diff {surface}`); to accept it run `twodoor lock {surface}`, else restore \
-                 the surface file"
-            );
-            findings.report(&DIFFERS, lock.span(revision), message, remedy);
+            findings.report(&DIFFERS, lock.span(revision), message, remedy.as_str());
         }
     }
+}
+
+/// What to do where the tools are not those of the lock: what is frozen stays, anything else goes on under the version
+/// that the change demands.
+fn remedy(surface: &Path, lock: &Lock, catalog: &Catalog) -> String {
+    if let Ok(Some(frozen)) = Frozen::of(surface) {
+        let (surface, base) = (surface.display(), frozen.base.display());
+        return format!(
+            "restore {surface}, of which only what its tools lead to may change; freeze other tools under another label \
+             (`twodoor freeze {base} --as LABEL`)"
+        );
+    }
+    let surface = surface.display();
+    let read = format!("read what changed (`twodoor diff {surface}`)");
+    let restore = "else restore the surface file";
+    match (lock.version.as_ref(), lock.demand(catalog)) {
+        (Some(before), Some(Demand { lowest, class })) => format!(
+            "{read}; to accept it raise `version` from {before} to {lowest} or above, since the change is {class}, and then run \
+             `twodoor lock {surface}`; {restore}"
+        ),
+        _ => format!("{read}; to accept it run `twodoor lock {surface}`; {restore}"),
+    }
+}
+
+/// A version that a change demands, and the surface does not have.
+struct Demand {
+    lowest: semver::Version,
+    class: &'static str,
 }
 
 impl Lock {
@@ -105,6 +133,13 @@ impl Lock {
     pub fn changes(&self, catalog: &Catalog) -> Option<Comparison> {
         let changes = compare(self.tools.as_ref()?, &catalog.definitions(Revision::MODERN));
         (!changes.is_none()).then_some(changes)
+    }
+
+    fn demand(&self, catalog: &Catalog) -> Option<Demand> {
+        let (before, changes) = (self.version.as_ref()?, self.changes(catalog)?);
+        let now = semver::Version::parse(&catalog.identity().version).ok()?;
+        let bump = changes.bump().filter(|bump| !version::satisfies(before, &now, *bump))?;
+        Some(Demand { lowest: version::demanded(before, bump), class: changes.class().map_or("", Class::name) })
     }
 }
 
@@ -141,9 +176,7 @@ pub fn check_version(loaded: &LoadedSurface, catalog: &Catalog) -> Result<(), Pr
     }
     let Ok(lock) = Lock::read(&path_of(&loaded.path)) else { return Ok(()) };
     let (Some(before), Some(changes)) = (&lock.version, lock.changes(catalog)) else { return Ok(()) };
-    let Some(bump) = changes.bump().filter(|bump| !version::satisfies(before, &loaded.version, *bump)) else {
-        return Ok(());
-    };
+    let Some(Demand { lowest, class }) = lock.demand(catalog) else { return Ok(()) };
     let mut findings = Findings::new(loaded.warnings.source.clone());
     let root = tree::parse(&mut findings);
     let span = root.as_ref().and_then(|root| root.get("version")).map_or(Span::START, |entry| entry.node.span);
@@ -152,10 +185,12 @@ pub fn check_version(loaded: &LoadedSurface, catalog: &Catalog) -> Result<(), Pr
         loaded.version,
         summary(&changes)
     );
-    let demanded = version::demanded(before, bump);
-    let remedy =
-        format!("the change is {}: raise the version to {demanded} or above", changes.class().map_or("", Class::name));
-    findings.suggest(&BUMP, span, message, remedy, Some(demanded.to_string()));
+    let surface = loaded.path.display();
+    let remedy = format!(
+        "the change is {class}: raise the version to {lowest} or above, then run `twodoor lock {surface}`; \
+         `twodoor diff {surface}` shows what changed"
+    );
+    findings.suggest(&BUMP, span, message, remedy, Some(lowest.to_string()));
     Err(findings.into_problems())
 }
 

@@ -9,7 +9,7 @@ use super::super::lint::{unknown_key, value_kind};
 use super::super::problem::{Findings, Problems};
 use super::super::source::{self, Span};
 use super::super::tree::{self, Node, Value};
-use super::{DIGEST, REMEDY, VERSION};
+use super::{CONFLICT, DIGEST, REMEDY, VERSION};
 use crate::protocol::digest::of_foreign;
 use crate::protocol::{Digest, Json, Revision};
 
@@ -60,6 +60,12 @@ impl Lock {
     pub(super) fn of(findings: &mut Findings) -> Option<Self> {
         if findings.source().text().trim().is_empty() {
             findings.report(&VERSION, Span::START, "the lock is empty", REMEDY);
+            return None;
+        }
+        if let Some(span) = conflict(findings.source().text()) {
+            let remedy =
+                "take the lock of one side, read what changed (`twodoor diff`), then write it with `twodoor lock`";
+            findings.report(&CONFLICT, span, "a merge left both sides of a conflict here", remedy);
             return None;
         }
         let root = tree::parse(findings)?;
@@ -134,6 +140,19 @@ impl Lock {
         }
         (!findings.has_errors()).then_some(lock)
     }
+}
+
+/// Where a line stands that version control writes between the sides of a conflict.
+fn conflict(text: &str) -> Option<Span> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_end();
+        if ["<<<<<<<", ">>>>>>>"].iter().any(|mark| bare == *mark || bare.starts_with(&format!("{mark} "))) {
+            return Some(Span { start, end: start + bare.len() });
+        }
+        start += line.len();
+    }
+    None
 }
 
 fn digest(key: &str, node: &Node, findings: &mut Findings) -> Option<Digest> {
