@@ -33,6 +33,7 @@ mod record;
 mod refusal;
 mod subject;
 mod trail;
+mod writer;
 
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ use super::blocking::blocking;
 use crate::protocol::digest::{self, Digest};
 use crate::protocol::limits::SEALED_STATE_LIFE;
 use crate::protocol::revision::Elicitation;
-use crate::protocol::{Ask, InputKind, Invocation, Operation, Outcome};
+use crate::protocol::{Arguments, Ask, InputKind, Invocation, Operation, Outcome};
 use crate::surface::effect::Judged;
 use crate::surface::rules::{CallRules, Ruled, Ruling};
 use bound::Bound;
@@ -92,8 +93,24 @@ struct Ticket {
     seal: String,
 }
 
-/// Longest arguments that rules judge on a thread that serves others, bytes.
+/// Longest arguments that are looked through on a thread that serves others, bytes.
 const QUICK: usize = 4 * 1024;
+
+fn is_quick(arguments: &Arguments) -> bool {
+    arguments.text().as_bytes().len() <= QUICK
+}
+
+/// Looks through arguments, where that keeps nobody waiting; `None` if it broke down, which was logged.
+async fn over<T: Send + 'static>(
+    arguments: &Arguments,
+    work: impl FnOnce(&Arguments) -> T + Send + 'static,
+) -> Option<T> {
+    if is_quick(arguments) {
+        return Some(work(arguments));
+    }
+    let arguments = arguments.clone();
+    blocking(move || work(&arguments)).await
+}
 
 /// The steps of a call that a person has to agree to.
 const ASKED: &str = "asked";
@@ -166,7 +183,7 @@ impl Gate {
         if judged.effect.is_reversible() && self.rules.is_none() && self.desk.audit().is_none() {
             return Verdict::Allow(Cleared::of(invocation, None));
         }
-        let Some(bound) = self.bound(&invocation, subject) else {
+        let Some(bound) = self.bound(&invocation, subject).await else {
             return Verdict::Deny(Refusal::new(Reason::NobodyToAsk, subject, judged));
         };
         let mut trail = Trail::of(&invocation, subject);
@@ -177,11 +194,7 @@ impl Gate {
             (Verdict::Allow(_) | Verdict::Ask(_), None) => {
                 Verdict::Deny(Refusal::new(Reason::NotKept, subject, judged))
             }
-            (verdict, watch) => {
-                // Nothing runs whose end could be written down.
-                watch.into_iter().for_each(Watch::forget);
-                verdict
-            }
+            (verdict, _) => verdict,
         }
     }
 
@@ -217,7 +230,7 @@ impl Gate {
         let rules = self.rules.as_ref()?;
         let Operation::Call { tool, arguments, .. } = &invocation.operation else { return None };
         let caller = invocation.principal.name();
-        let ruled = if arguments.text().as_bytes().len() <= QUICK {
+        let ruled = if is_quick(arguments) {
             rules.decide(tool.as_str(), caller, arguments, subject.declared())
         } else {
             let (rules, tool, arguments) = (rules.clone(), tool.clone(), arguments.clone());
@@ -274,17 +287,19 @@ impl Gate {
         let arguments = invocation.operation.arguments().ok_or(Reason::NobodyToAsk)?;
         if can_be_asked(&invocation) {
             let state = state(ASKED, &seal, None).ok_or(Reason::NobodyToAsk)?;
-            let request = question::form(bound, subject, judged, arguments);
+            let (bound, subject, judged) = (bound.clone(), subject.clone(), *judged);
+            let form = move |arguments: &Arguments| question::form(&bound, &subject, &judged, arguments);
+            let request = over(arguments, form).await.ok_or(Reason::NobodyToAsk)?;
             return Ok(Verdict::Ask(Ask { requests: vec![request], state: Some(state) }));
         }
         let approvals = Arc::clone(self.desk.approvals().ok_or(Reason::NobodyToAsk)?);
-        let text = format!(
-            "{}\n{}",
-            question::heading(bound, subject, judged),
-            question::shown(arguments, bound, question::IN_RECORD)
-        );
-        let (request_id, bound) = (bound.request_id(), bound.clone());
-        match blocking(move || approvals.ask(&bound, text)).await {
+        let (request_id, bound, arguments) = (bound.request_id(), bound.clone(), arguments.clone());
+        let heading = question::heading(&bound, subject, judged);
+        let ask = move || {
+            let text = format!("{heading}\n{}", question::shown(&arguments, &bound, question::IN_RECORD));
+            approvals.ask(&bound, text)
+        };
+        match blocking(ask).await {
             Some(Ok(Standing::Approved)) => allow(Invocation { answers: Vec::new(), state: None, ..invocation }),
             Some(Ok(Standing::Pending)) => {
                 let next = format!(
@@ -306,7 +321,7 @@ impl Gate {
     }
 
     /// What its approval is bound to: the tool that asks, where that is another.
-    fn bound(&self, invocation: &Invocation, subject: &Subject) -> Option<Bound> {
+    async fn bound(&self, invocation: &Invocation, subject: &Subject) -> Option<Bound> {
         let Operation::Call { tool, arguments, .. } = &invocation.operation else { return None };
         let tool = match subject.manner() {
             Manner::Refers(confirmed) if !subject.judged().effect.is_reversible() => &**confirmed,
@@ -318,7 +333,7 @@ impl Gate {
             version: self.version.clone(),
             tool: tool.to_owned(),
             tool_digest: invocation.catalog.tool(tool).map_or_else(nothing, |tool| tool.digest),
-            arguments: bound::digest_of(arguments),
+            arguments: over(arguments, bound::digest_of).await?,
             rules: self.rules.as_ref().map_or_else(nothing, CallRules::digest),
         })
     }
@@ -393,3 +408,6 @@ fn can_be_asked(invocation: &Invocation) -> bool {
 fn nothing() -> Digest {
     digest::of_bytes(b"")
 }
+
+#[cfg(test)]
+mod tests;
