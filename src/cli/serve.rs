@@ -80,7 +80,7 @@ pub(crate) struct Serve {
     /// DIR.NAME beside it. By default $XDG_STATE_HOME/twodoor/ and the surface's name
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Refuse what cannot be undone and ask nobody: there is no person here
+    /// Refuse whatever a person would be asked about, and ask nobody: there is no person here
     #[arg(long)]
     deny_irreversible: bool,
     /// Write every decision about a call into this file, a JSON object a line, and not into the state folder

@@ -2,7 +2,7 @@
 //!
 //! Promises: nothing runs without [`Cleared`], which the gate alone makes, which holds the call it was
 //! made for, and which is used up by running it. What cannot be undone runs only if a person agreed to
-//! that very call; an approval is good for one run. Where nobody can be asked, or what was decided cannot
+//! that very call, or the surface file lets it through unasked; an approval is good for one run. Where nobody can be asked, or what was decided cannot
 //! be kept, nothing runs. Used by the router.
 //!
 //! ```compile_fail,E0451
@@ -28,6 +28,7 @@ mod approvals;
 mod audit;
 mod bound;
 mod desk;
+mod due;
 mod question;
 mod record;
 mod refusal;
@@ -41,6 +42,7 @@ use serde_json::{Value, json};
 
 pub use approvals::{ApprovalError, Approvals, Decision};
 pub use desk::{Desk, Stance};
+pub use due::Foreseen;
 pub use record::{Request, Standing};
 pub use refusal::{Reason, Refusal};
 pub use subject::{Manner, Subject};
@@ -51,9 +53,11 @@ use crate::protocol::limits::SEALED_STATE_LIFE;
 use crate::protocol::revision::Elicitation;
 use crate::protocol::{Arguments, Ask, InputKind, Invocation, Operation, Outcome};
 use crate::surface::effect::Judged;
-use crate::surface::rules::{CallRules, Ruled, Ruling};
+use crate::surface::level::{Latitude, Level};
+use crate::surface::rules::{CallRules, Ruled};
 use bound::Bound;
 use desk::{Claim, nonce, now};
+use due::Due;
 use question::Said;
 use trail::{Trail, Watch};
 
@@ -122,6 +126,7 @@ pub struct Gate {
     surface: String,
     version: String,
     rules: Option<CallRules>,
+    latitude: Latitude,
     desk: Arc<Desk>,
 }
 
@@ -134,7 +139,7 @@ impl Default for Gate {
 impl Gate {
     /// The gate of a surface of that name and version.
     pub fn new(surface: impl Into<String>, version: impl Into<String>, desk: Arc<Desk>) -> Self {
-        Self { surface: surface.into(), version: version.into(), rules: None, desk }
+        Self { surface: surface.into(), version: version.into(), rules: None, latitude: Latitude::default(), desk }
     }
 
     /// The same with rules over arguments.
@@ -144,9 +149,16 @@ impl Gate {
         self
     }
 
-    /// Whether some call of this surface may be denied by a rule.
-    pub fn has_rules(&self) -> bool {
-        self.rules.is_some()
+    /// The same that lets so much through unasked.
+    #[must_use]
+    pub fn with_latitude(mut self, latitude: Latitude) -> Self {
+        self.latitude = latitude;
+        self
+    }
+
+    /// Whether some call of this surface may be denied that can be undone.
+    pub fn may_deny(&self) -> bool {
+        self.rules.is_some() || self.latitude.level == Level::L0
     }
 
     /// The same at another desk.
@@ -180,7 +192,7 @@ impl Gate {
     /// as used from here on.
     pub async fn review(&self, invocation: Invocation, subject: &Subject) -> Verdict {
         let judged = subject.judged();
-        if judged.effect.is_reversible() && self.rules.is_none() && self.desk.audit().is_none() {
+        if judged.effect.is_reversible() && !self.may_deny() && self.desk.audit().is_none() {
             return Verdict::Allow(Cleared::of(invocation, None));
         }
         let Some(bound) = self.bound(&invocation, subject).await else {
@@ -208,13 +220,16 @@ impl Gate {
     ) -> Verdict {
         let ruled = self.ruled(&invocation, subject).await;
         trail.rule = ruled.as_ref().and_then(|ruled| ruled.rule);
-        let ruling = ruled.as_ref().map(|ruled| ruled.ruling);
-        let verdict = match ruled {
-            Some(Ruled { ruling: Ruling::Deny, message, .. }) => Err(Reason::Rule { message }),
-            _ if ruling != Some(Ruling::Ask) && judged.effect.is_reversible() => {
-                Ok(Verdict::Allow(Cleared::of(invocation, None)))
-            }
-            _ => self.approved(invocation, subject, judged, bound, ruling == Some(Ruling::Ask), trail).await,
+        let verdict = match self.due(ruled.as_ref(), subject) {
+            Ok(Due::Run) => Ok(Verdict::Allow(Cleared::of(invocation, None))),
+            Ok(Due::Refer(confirmed)) => Err(Reason::ApprovalRequired {
+                request_id: bound.request_id(),
+                next: format!(
+                    "If the person wants it, call {confirmed} with the same arguments: it asks the person before it runs."
+                ),
+            }),
+            Ok(Due::Ask) => self.approved(invocation, subject, judged, bound, trail).await,
+            Err(reason) => Err(reason),
         };
         match &verdict {
             Ok(Verdict::Allow(_)) => trail.verdict = "allow",
@@ -251,24 +266,8 @@ impl Gate {
         subject: &Subject,
         judged: &Judged,
         bound: &Bound,
-        by_rule: bool,
         trail: &mut Trail,
     ) -> Result<Verdict, Reason> {
-        match (subject.manner(), self.desk.stance()) {
-            (Manner::Never, _) if !judged.effect.is_reversible() => return Err(Reason::NotReversible),
-            (_, Stance::Deny) => return Err(Reason::Headless),
-            (Manner::Refers(confirmed), Stance::Ask) if !judged.effect.is_reversible() => {
-                let next = format!(
-                    "If the person wants it, call {confirmed} with the same arguments: it asks the person before it runs."
-                );
-                return Err(Reason::ApprovalRequired { request_id: bound.request_id(), next });
-            }
-            (Manner::Itself, Stance::Ask) if !by_rule => {
-                return Ok(Verdict::Allow(Cleared::of(invocation, None)));
-            }
-            // What can be undone and is asked about by a rule: the tool that was called asks, since the rule is about it.
-            (Manner::Refers(_) | Manner::Asks | Manner::Never | Manner::Itself, Stance::Ask) => {}
-        }
         let seal = self.desk.seal(bound.key()).ok_or(Reason::NobodyToAsk)?;
         trail.approval = Some(bound.request_id());
         let resumed = match self.resumed(&invocation, &seal) {

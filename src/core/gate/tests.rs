@@ -87,13 +87,14 @@ async fn a_run_that_is_given_up_is_written_down_after_its_decision() {
         () = began.notified() => {}
     }
     // One that is given up while its decision is being written.
-    let _ = pin!(gate.pass(invocation("look", &json!({})), &subject, |_| async { Outcome::NotFound }))
+    let _ = pin!(gate.pass(invocation("look", &json!({})), &subject, |_| std::future::pending::<Outcome>()))
         .poll(&mut Context::from_waker(Waker::noop()));
     let done = |_| async { Outcome::Complete(Content::text("seen")) };
     gate.pass(invocation("look", &json!({})), &subject, done).await;
     desk.settle(Duration::from_secs(60));
     let outcome = |word: &str| ("outcome".to_owned(), Some(word.to_owned()));
     let decision = ("decision".to_owned(), None);
-    let told = [decision.clone(), outcome("stopped"), decision.clone(), outcome("stopped"), decision, outcome("complete")];
+    let told =
+        [decision.clone(), outcome("stopped"), decision.clone(), outcome("stopped"), decision, outcome("complete")];
     assert_eq!(events(&file), told);
 }
