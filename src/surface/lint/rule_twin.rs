@@ -37,8 +37,8 @@ pub(crate) fn check(file: &SurfaceFile<'_>, findings: &mut Findings) {
                 let goes_on = |other: &&CallRule| other.ruling != Ruling::Deny && is_about(other, twin);
                 if rule.ruling == Ruling::Allow
                     || (closes && builtin.is_confirmed())
-                    || rules.iter().any(|other| same(&other))
-                    || !rules.iter().any(|other| goes_on(&other))
+                    || rules.iter().any(same)
+                    || !rules.iter().any(goes_on)
                 {
                     continue;
                 }
