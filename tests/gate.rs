@@ -10,6 +10,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 use twodoor::protocol::digest;
 
@@ -98,6 +99,25 @@ impl Place {
         (status.code(), text(stdout), text(stderr))
     }
 
+    /// The command at a terminal at which that is typed: its code, and what the terminal showed.
+    fn at_terminal(&self, arguments: &[&str], typed: &str) -> (Option<i32>, String) {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let path = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let screen = || fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let mut command = self.command(arguments);
+        let child = command.stdin(screen()).stderr(screen()).stdout(Stdio::piped()).spawn().unwrap();
+        drop(command);
+        let mut master = fs::File::from(master);
+        master.write_all(typed.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let mut seen = Vec::new();
+        // Reading a terminal that everybody else has closed ends with an error.
+        let _ = master.read_to_end(&mut seen);
+        (output.status.code(), String::from_utf8(seen).unwrap())
+    }
+
     /// A person at a terminal.
     fn decide(&self, decision: &str, id: &str) -> Option<i32> {
         let mut arguments = vec!["approvals", decision, id, "--state", "state"];
@@ -127,9 +147,12 @@ struct Server {
 
 impl Server {
     fn start(place: &Place, arguments: &[&str]) -> Self {
+        Self::of(place.command(arguments))
+    }
+
+    fn of(mut command: Command) -> Self {
         let (their_input, input) = std::io::pipe().unwrap();
         let (output, their_output) = std::io::pipe().unwrap();
-        let mut command = place.command(arguments);
         command.stdin(their_input).stdout(their_output).stderr(Stdio::null());
         Self { child: command.spawn().unwrap(), input: Some(input), output: BufReader::new(output) }
     }
@@ -701,7 +724,8 @@ struct HttpClient {
 }
 
 impl HttpClient {
-    fn post(&self, message: &Value) -> (String, String) {
+    /// Sends a request, and leaves its answer to be read as it comes.
+    fn begin(&self, message: &Value) -> BufReader<TcpStream> {
         let body = message.to_string();
         let mut head = format!(
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
@@ -717,7 +741,7 @@ impl HttpClient {
             }
             (None, true) => {}
             (None, false) => {
-                let method = message["method"].as_str().unwrap();
+                let method = message["method"].as_str().unwrap_or_else(|| panic!("{message}"));
                 let name = message["params"]["name"].as_str().unwrap();
                 head.push_str(&format!(
                     "MCP-Protocol-Version: {revision}\r\nMcp-Method: {method}\r\nMcp-Name: {name}\r\n"
@@ -726,8 +750,12 @@ impl HttpClient {
         }
         let mut socket = TcpStream::connect(&self.address).unwrap();
         socket.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+        BufReader::new(socket)
+    }
+
+    fn post(&self, message: &Value) -> (String, String) {
         let mut answer = String::new();
-        socket.read_to_string(&mut answer).unwrap();
+        self.begin(message).read_to_string(&mut answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
         (head.to_lowercase(), body.to_owned())
     }
@@ -824,4 +852,249 @@ fn a_rule_that_asks_about_a_plain_runner_is_not_answered_by_the_way_around_it() 
     server.send(&Question::of(Era::Modern, &asked, &call, yes()).answer);
     assert_eq!(told(&server.next())["ok"], true);
     assert_eq!(place.done(), ["--to=ann"]);
+}
+
+/// The next message of an event stream.
+fn next_event(stream: &mut BufReader<TcpStream>) -> Value {
+    loop {
+        let mut line = String::new();
+        assert_ne!(stream.read_line(&mut line).unwrap(), 0, "the stream ended");
+        if let Some(message) = line.strip_prefix("data: ").filter(|message| message.starts_with('{')) {
+            return serde_json::from_str(message.trim_end()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_legacy_client_over_http_is_asked_on_the_stream_of_its_call_and_answers_by_a_post() {
+    let place = Place::new("legacy-http");
+    let http = Http::start(&place, &["serve", "ops.yaml", "--state", "state"]);
+    let client = http.client("none", Era::Legacy, &asks());
+    for (nth, (answer, done)) in [(json!({ "action": "decline" }), 0), (yes(), 1)].into_iter().enumerate() {
+        let id = u32::try_from(nth).unwrap() + 10;
+        let mut stream = client.begin(&call(id, Era::Legacy, &asks(), &wipe("attic")));
+        let asked = next_event(&mut stream);
+        assert_eq!(asked["method"], "elicitation/create", "{asked}");
+        let question = Question::of(Era::Legacy, &asked, &wipe("attic"), answer);
+        assert!(question.message.contains("place: \"attic\""), "{}", question.message);
+        let (head, _) = client.post(&question.answer);
+        assert!(head.starts_with("http/1.1 202"), "{head}");
+        let told = next_event(&mut stream);
+        assert_eq!(told["id"], id, "{told}");
+        if done == 1 {
+            ran(&told)
+        } else {
+            refused(&told, "declined")
+        }
+        assert_eq!(place.done().len(), done);
+    }
+}
+
+#[test]
+fn of_two_connections_that_use_one_approval_at_once_one_has_an_effect() {
+    for era in ERAS {
+        let place = Place::new(&format!("race-{era:?}"));
+        let http = Http::start(&place, &["serve", "ops.yaml", "--state", "state"]);
+        let [one, other] = [(), ()].map(|()| http.client("none", era, &cannot_ask()));
+        let race = |message: &Value| {
+            let start = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                let sent = [&one, &other].map(|client| {
+                    let start = &start;
+                    scope.spawn(move || {
+                        start.wait();
+                        client.send(message)
+                    })
+                });
+                sent.map(|sent| sent.join().unwrap())
+            })
+        };
+        let settled = |answers: [Value; 2]| {
+            let (good, bad): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer["result"]["isError"] != true);
+            assert_eq!((good.len(), bad.len()), (1, 1), "{answers:?}");
+            ran(good[0]);
+            refused(bad[0], "replayed");
+        };
+        let mut wiped = Vec::new();
+        for round in 0..8 {
+            let room = format!("room-{round}");
+            let message = call(1, era, &cannot_ask(), &wipe(&room));
+            let id = wanted(&one.send(&message));
+            assert_eq!(place.decide("approve", &id), Some(0));
+            settled(race(&message));
+            wiped.push(room);
+        }
+        if era == Era::Modern {
+            let message = call(1, era, &asks(), &wipe("attic"));
+            let question = Question::of(era, &one.send(&message), &wipe("attic"), yes());
+            settled(race(&question.answer));
+            wiped.push("attic".to_owned());
+        }
+        assert_eq!(place.done(), wiped);
+    }
+}
+
+#[test]
+fn a_person_approves_at_a_terminal_what_is_shown_there_and_nothing_else_is_a_yes() {
+    let place = Place::new("pty");
+    let mut server = place.serve(&[]);
+    let id = wanted(&server.call(Era::Modern, &cannot_ask(), &wipe("attic")));
+    let approve = ["approvals", "approve", &id, "--state", "state"];
+    for no in ["n\n", "\n", "yess\n", "\u{4}"] {
+        let (code, seen) = place.at_terminal(&approve, no);
+        assert_eq!(code, Some(1), "{seen}");
+        assert!(seen.contains("place: \"attic\"") && seen.contains("Let it run once? [y/N]"), "{seen}");
+        assert!(seen.contains("not approved"), "{seen}");
+        wanted(&server.call(Era::Modern, &cannot_ask(), &wipe("attic")));
+    }
+    let (code, seen) = place.at_terminal(&approve, "y\n");
+    assert_eq!(code, Some(0), "{seen}");
+    ran(&server.call(Era::Modern, &cannot_ask(), &wipe("attic")));
+    assert_eq!(place.done(), ["attic"]);
+}
+
+#[test]
+fn approvals_of_a_frozen_version_are_looked_for_where_it_keeps_them() {
+    let place = Place::new("frozen");
+    let (code, said, errors) = place.run(&["freeze", "ops.yaml"]);
+    assert_eq!(code, Some(0), "{said}{errors}");
+    let at_home = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        command.env("XDG_STATE_HOME", place.path("home"));
+        command
+    };
+    let frozen = fs::read_dir(&place.folder.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let frozen = frozen.into_iter().find(|name| name.starts_with("ops@") && name.ends_with(".yaml")).unwrap();
+    let mut server = Server::of(at_home(&["serve", &frozen]));
+    let id = wanted(&server.call(Era::Modern, &cannot_ask(), &wipe("attic")));
+    let say = |arguments: &[&str]| {
+        let output = at_home(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (_, of_base) = say(&["approvals", "--surface", "ops.yaml"]);
+    assert!(of_base.contains("nothing waits"), "{of_base}");
+    let (_, of_frozen) = say(&["approvals", "--surface", &frozen]);
+    assert!(of_frozen.contains(&id), "{of_frozen}");
+    assert_eq!(say(&["approvals", "approve", &id, "--yes", "--surface", &frozen]).0, Some(0));
+    ran(&server.call(Era::Modern, &cannot_ask(), &wipe("attic")));
+    assert_eq!(place.done(), ["attic"]);
+}
+
+#[test]
+fn a_record_that_others_can_write_is_no_approval_and_the_operator_is_told_which() {
+    let place = Place::new("open-record");
+    let mut server = place.serve(&[]);
+    let id = wanted(&server.call(Era::Modern, &cannot_ask(), &wipe("attic")));
+    assert_eq!(place.decide("approve", &id), Some(0));
+    let record = place.path(&format!("state/approvals/{id}.json"));
+    let mode = |mode| fs::set_permissions(&record, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o666);
+    refused(&server.call(Era::Modern, &cannot_ask(), &wipe("attic")), "not_kept");
+    let (code, _, said) = place.run(&["approvals", "--state", "state"]);
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains(&id) && said.contains("can be written by other users"), "{said}");
+    assert!(place.done().is_empty());
+    mode(0o600);
+    ran(&server.call(Era::Modern, &cannot_ask(), &wipe("attic")));
+}
+
+#[test]
+fn what_was_stopped_stands_in_the_log_when_the_server_has_ended() {
+    let slow = "  slow:\n    description: Takes its time.\n    read_only: true\n    run: [sleep, '600']\n";
+    let place = Place::with("stopped", &SURFACE.replace("tools:\n", &format!("tools:\n{slow}")));
+    let mut server = place.serve(&[]);
+    server.send(&call(1, Era::Modern, &asks(), &json!({ "name": "slow", "arguments": {} })));
+    server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 1 } }));
+    drop(server.input.take());
+    assert!(server.child.wait().unwrap().success());
+    let events: Vec<_> = place.audit().iter().map(|line| (line["event"].clone(), line["tool"].clone())).collect();
+    assert_eq!(events, [(json!("decision"), json!("slow")), (json!("outcome"), json!("slow"))]);
+}
+
+#[test]
+fn a_level_says_what_runs_unasked_and_whoever_may_not_be_asked_is_refused_the_rest() {
+    let surface = |gate: &str| {
+        let tidy = "  tidy:\n    description: Tidies.\n    run: [echo, tidied]\n";
+        format!("{}gate: {gate}\n", SURFACE.replace("tools:\n", &format!("tools:\n{tidy}")))
+    };
+    let measured = json!({ "name": "measured", "arguments": {} });
+    let plain = |name: &str| json!({ "name": name, "arguments": {} });
+    let ask = |server: &mut Server, params: &Value| server.call(Era::Modern, &asks(), params);
+
+    let place = Place::with("level-0", &surface("{ level: L0 }"));
+    let mut server = place.serve(&[]);
+    assert_eq!(ask(&mut server, &plain("look"))["result"]["content"][0]["text"], "seen\n");
+    refused(&ask(&mut server, &plain("tidy")), "level");
+    refused(&ask(&mut server, &wipe("attic")), "level");
+    assert!(place.done().is_empty());
+
+    let place = Place::with("level-2", &surface("{ level: L2, allow: [wipe] }"));
+    for more in [&[][..], &["--deny-irreversible"]] {
+        let mut server = place.serve(more);
+        ran(&ask(&mut server, &wipe("attic")));
+        let other = ask(&mut server, &measured);
+        match more {
+            [] => assert_eq!(other["result"]["resultType"], "input_required", "{other}"),
+            _ => refused(&other, "headless"),
+        }
+    }
+    assert_eq!(place.done(), ["attic", "attic"]);
+    let audit = place.audit();
+    assert_eq!((&audit[0]["effect"], &audit[0]["verdict"]), (&json!("irreversible"), &json!("allow")));
+
+    let place = Place::with(
+        "level-3",
+        &format!("{}rules: [{{ ask: 'true', tools: [tidy] }}, {{ allow: 'true' }}]\n", surface("{ level: L3 }")),
+    );
+    let mut server = place.serve(&[]);
+    ran(&ask(&mut server, &wipe("attic")));
+    assert_eq!(ask(&mut server, &measured)["result"]["structuredContent"], json!({ "n": 1 }));
+    let tidy = ask(&mut server, &plain("tidy"));
+    assert_eq!(tidy["result"]["resultType"], "input_required", "a rule asks at every level: {tidy}");
+
+    let place = Place::with("level-4", &surface("{ level: L4 }"));
+    for command in ["check", "serve"] {
+        let (code, said, errors) = place.run(&[command, "ops.yaml"]);
+        assert_eq!(code, Some(3), "{said}{errors}");
+        assert!(format!("{said}{errors}").contains("gate-level"), "{said}{errors}");
+    }
+}
+
+#[test]
+fn check_says_from_which_level_on_each_tool_runs_unasked() {
+    let place = Place::with("level-check", &format!("{SURFACE}gate: {{ level: L2, allow: [wipe] }}\n"));
+    let (code, said, errors) = place.run(&["check", "ops.yaml", "--effects"]);
+    assert_eq!(code, Some(0), "{said}{errors}");
+    for line in [
+        "wipe: irreversible, data-loss (its name says \"wipe\"); the gate lets through, unasked from L2 on",
+        "look: read (the surface declares it read); the gate lets through, unasked from L0 on",
+        "measured: irreversible (the surface declares it irreversible); the gate asks, unasked from L3 on",
+        "L2: nobody is asked about wipe",
+    ] {
+        assert!(said.contains(line), "{line}\n{said}");
+    }
+    let (_, said, _) = place.run(&["check", "ops.yaml", "--effects", "--json"]);
+    assert!(said.contains("\"unasked_from\": \"L3\"") || said.contains("\"unasked_from\":\"L3\""), "{said}");
+}
+
+#[test]
+fn a_dry_run_says_what_the_gate_would_say() {
+    let rules = "rules:\n  - { deny: \"has(args.place) && args.place == 'vault'\", message: not the vault }\n  \
+        - { ask: \"has(args.place) && args.place == 'attic'\" }\n  - { allow: \"true\" }\n";
+    let place = Place::with("dry", &format!("{SURFACE}{rules}"));
+    for (arguments, line) in [
+        (&["look"][..], "gate   runs\n"),
+        (&["wipe", "place=cellar"], "gate   asks (its name says \"wipe\")\n"),
+        (&["wipe", "place=attic"], "gate   asks (rule 2 of the surface)\n"),
+        (&["wipe", "place=vault"], "gate   denied (not the vault)\n"),
+        (&["wipe", "place=cellar", "--deny-irreversible"], "gate   denied (headless)\n"),
+    ] {
+        let (code, said, errors) = place.run(&[&["call"], arguments, &["-s", "ops.yaml", "--dry-run"]].concat());
+        assert_eq!(code, Some(0), "{errors}");
+        assert!(said.ends_with(line), "{said}");
+    }
+    let (_, said, _) = place.run(&["call", "wipe", "place=vault", "-s", "ops.yaml", "--dry-run", "--json"]);
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["gate"], json!({ "verdict": "denied", "reason": "not the vault" }));
+    assert!(place.done().is_empty());
 }

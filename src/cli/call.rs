@@ -7,11 +7,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use twodoor::core::backend::{Backend, Router};
-use twodoor::core::gate::{Desk, Stance};
+use twodoor::core::gate::{Desk, Foreseen, Stance};
 use twodoor::core::http::HttpTool;
 use twodoor::core::upstream::UpstreamBackend;
 use twodoor::protocol::json::{JsonError, JsonLimits, check, visible};
-use twodoor::protocol::{Arguments, Catalog, Content, Limits, Operation, Outcome, RawJson, Tool, ToolParts, schema};
+use twodoor::protocol::{
+    Arguments, Catalog, Content, Limits, Operation, Outcome, Principal, RawJson, Tool, ToolParts, schema,
+};
 
 use super::{carry, exit, show};
 
@@ -32,7 +34,7 @@ pub(crate) struct Call {
     /// Its arguments as one JSON object
     #[arg(long, value_name = "JSON", conflicts_with = "arguments")]
     args: Option<String>,
-    /// Show the argument vector, the folder and the environment's names, and run nothing
+    /// Show the argument vector, the folder, the environment's names and what the gate would say, and run nothing
     #[arg(long)]
     dry_run: bool,
     /// Refuse what cannot be undone instead of asking at the terminal
@@ -83,7 +85,8 @@ impl Call {
             return refused;
         }
         if self.dry_run {
-            self.show(&router, &arguments)
+            let gate = router.foresee(&self.tool, Principal::LOCAL.name(), &arguments);
+            self.show(&router, &arguments, gate.as_ref())
         } else {
             self.carry_out(&router, &Arc::new(catalog), arguments, talks)
         }
@@ -111,10 +114,10 @@ impl Call {
         })
     }
 
-    fn show(&self, router: &Router, arguments: &Arguments) -> ExitCode {
+    fn show(&self, router: &Router, arguments: &Arguments, gate: Option<&Foreseen>) -> ExitCode {
         let planned = match router.backend(&self.tool) {
-            Some(Backend::Http(request)) => return self.show_request(request, arguments),
-            Some(Backend::Upstream(of)) => return self.show_passed_on(of, arguments),
+            Some(Backend::Http(request)) => return self.show_request(request, arguments, gate),
+            Some(Backend::Upstream(of)) => return self.show_passed_on(of, arguments, gate),
             Some(Backend::Command(command)) => command.prepare(arguments).map_err(|why| why.to_string()).map(|ready| {
                 let program = ready.program.display().to_string();
                 Dry {
@@ -147,7 +150,8 @@ impl Call {
         };
         let input = input.as_deref().map(String::from_utf8_lossy);
         if self.json {
-            show::out(&format!("{:#}\n", json!({ "argv": argv, "cwd": cwd, "env": env, "stdin": input })));
+            let shown = json!({ "argv": argv, "cwd": cwd, "env": env, "stdin": input, "gate": gate_json(gate) });
+            show::out(&format!("{shown:#}\n"));
         } else {
             show::out(&format!(
                 "argv   {}\ncwd    {}\nenv    {}\n",
@@ -158,11 +162,12 @@ impl Call {
             if let Some(input) = input {
                 show::out(&format!("stdin  {} bytes\n", input.len()));
             }
+            show::out(&format!("gate   {}\n", gate_text(gate)));
         }
         ExitCode::SUCCESS
     }
 
-    fn show_request(&self, tool: &HttpTool, arguments: &Arguments) -> ExitCode {
+    fn show_request(&self, tool: &HttpTool, arguments: &Arguments, gate: Option<&Foreseen>) -> ExitCode {
         let prepared = match tool.prepare(arguments) {
             Ok(prepared) => prepared,
             Err(refused) => {
@@ -175,6 +180,7 @@ impl Call {
                 prepared.headers.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
             let shown = json!({
                 "method": prepared.method, "url": prepared.url, "headers": headers, "body": prepared.body,
+                "gate": gate_json(gate),
             });
             show::out(&format!("{shown:#}\n"));
             return ExitCode::SUCCESS;
@@ -186,19 +192,23 @@ impl Call {
         if let Some(body) = &prepared.body {
             show::out(&format!("body   {}\n", visible(body.chars())));
         }
+        show::out(&format!("gate   {}\n", gate_text(gate)));
         ExitCode::SUCCESS
     }
 
-    fn show_passed_on(&self, of: &UpstreamBackend, arguments: &Arguments) -> ExitCode {
+    fn show_passed_on(&self, of: &UpstreamBackend, arguments: &Arguments, gate: Option<&Foreseen>) -> ExitCode {
         let (upstream, tool, arguments) = of.prepare(arguments);
         if self.json {
             let arguments: Value = serde_json::from_str(&arguments).unwrap_or_default();
-            show::out(&format!("{:#}\n", json!({ "upstream": upstream, "tool": tool, "arguments": arguments })));
+            let gate = gate_json(gate);
+            let shown = json!({ "upstream": upstream, "tool": tool, "arguments": arguments, "gate": gate });
+            show::out(&format!("{shown:#}\n"));
         } else {
             let arguments = visible(arguments.chars());
             show::out(&format!(
-                "upstream   {upstream}\ntool       {}\narguments  {arguments}\n",
-                visible(tool.chars())
+                "upstream   {upstream}\ntool       {}\narguments  {arguments}\ngate       {}\n",
+                visible(tool.chars()),
+                gate_text(gate)
             ));
         }
         ExitCode::SUCCESS
@@ -238,6 +248,27 @@ impl Call {
         }
         code
     }
+}
+
+/// What the gate would say, for people.
+fn gate_text(gate: Option<&Foreseen>) -> String {
+    match gate {
+        Some(Foreseen::Runs) => "runs".to_owned(),
+        Some(Foreseen::Asks(why)) => format!("asks ({})", visible(why.chars())),
+        Some(Foreseen::Denied(why)) => format!("denied ({})", visible(why.chars())),
+        None => "known when it is called".to_owned(),
+    }
+}
+
+/// The same for programs.
+fn gate_json(gate: Option<&Foreseen>) -> Value {
+    let (verdict, reason) = match gate {
+        Some(Foreseen::Runs) => ("runs", None),
+        Some(Foreseen::Asks(why)) => ("asks", Some(why)),
+        Some(Foreseen::Denied(why)) => ("denied", Some(why)),
+        None => return Value::Null,
+    };
+    json!({ "verdict": verdict, "reason": reason })
 }
 
 /// Reads `key=value` by the type that the tool's schema gives the key.

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use twodoor::core::Router;
 use twodoor::core::gate::{Manner, Subject};
+use twodoor::protocol::json::visible;
 use twodoor::surface::LoadedSurface;
+use twodoor::surface::level::{Latitude, Level};
 use twodoor::surface::rules::Ruling;
 
 /// A tool, as the gate sees it.
@@ -14,6 +16,7 @@ pub(crate) struct Effects {
     subject: Option<Subject>,
     /// What some rule may say of it.
     rules: Option<Vec<Ruling>>,
+    latitude: Latitude,
 }
 
 /// The tools of a surface, in its order.
@@ -24,6 +27,7 @@ pub(crate) fn of(loaded: &LoadedSurface) -> Vec<Effects> {
         tool: tool.name.clone(),
         subject: router.subject(&tool.name),
         rules: loaded.rules.as_ref().map(|rules| rules.may_say(&tool.name)),
+        latitude: loaded.latitude.clone(),
     });
     each.collect()
 }
@@ -32,7 +36,17 @@ pub(crate) fn of(loaded: &LoadedSurface) -> Vec<Effects> {
 pub(crate) fn lines(loaded: &LoadedSurface, all: bool) -> String {
     let mut text = String::new();
     for tool in of(loaded).iter().filter(|tool| all || tool.is_gated()) {
-        text.push_str(&format!("  {}: {}\n", tool.tool, tool.said()));
+        let from = tool.unasked_from().filter(|_| all).map(|level| format!(", unasked from {} on", level.name()));
+        text.push_str(&format!("  {}: {}{}\n", tool.tool, tool.said(), from.unwrap_or_default()));
+    }
+    match loaded.latitude.level {
+        Level::L0 => text.push_str("  L0: what is not known to read alone is denied\n"),
+        Level::L1 => {}
+        Level::L2 => {
+            let allow: Vec<String> = loaded.latitude.allow.iter().map(|name| visible(name.chars())).collect();
+            text.push_str(&format!("  L2: nobody is asked about {}\n", allow.join(", ")));
+        }
+        Level::L3 => text.push_str("  L3: nobody is asked about what cannot be undone\n"),
     }
     if let Some(rules) = &loaded.rules {
         let count = rules.list().len();
@@ -49,14 +63,25 @@ impl Effects {
         if self.rules.as_ref().is_some_and(|said| said.iter().all(|ruling| *ruling == Ruling::Deny)) {
             return "denies";
         }
-        match (subject.judged().effect.is_reversible(), subject.manner()) {
-            (true, _) if self.rules.iter().flatten().any(|ruling| *ruling == Ruling::Ask) => "may ask",
-            (true, _) => "lets through",
-            (false, Manner::Asks) => "asks",
-            (false, Manner::Itself) => "leaves it to the tool to ask",
-            (false, Manner::Refers(_)) => "refers to the tool that asks",
-            (false, Manner::Never) => "denies",
+        let unasked = subject.unasked_from(&self.latitude);
+        if self.latitude.level == Level::L0 && unasked != Some(Level::L0) {
+            return "denies";
         }
+        if unasked.is_some_and(|level| level <= self.latitude.level) {
+            let may_ask = self.rules.iter().flatten().any(|ruling| *ruling == Ruling::Ask);
+            return if may_ask { "may ask" } else { "lets through" };
+        }
+        match subject.manner() {
+            Manner::Asks => "asks",
+            Manner::Itself => "leaves it to the tool to ask",
+            Manner::Refers(_) => "refers to the tool that asks",
+            Manner::Never => "denies",
+        }
+    }
+
+    /// The lowest level at which it runs unasked, where no rule says otherwise.
+    fn unasked_from(&self) -> Option<Level> {
+        self.subject.as_ref().and_then(|subject| subject.unasked_from(&self.latitude))
     }
 
     fn is_gated(&self) -> bool {
@@ -81,6 +106,8 @@ impl Effects {
             "blast_class": judged.and_then(|judged| judged.blast_class).map(|class| class.name()),
             "reason": judged.map(|judged| judged.reason()),
             "gate": self.gate(),
+            "level": self.latitude.level.name(),
+            "unasked_from": self.unasked_from().map(Level::name),
             "rules": self.rules.as_ref().map(|rules| rules.iter().map(|ruling| ruling.name()).collect::<Vec<_>>()),
         })
     }

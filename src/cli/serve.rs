@@ -80,7 +80,7 @@ pub(crate) struct Serve {
     /// DIR.NAME beside it. By default $XDG_STATE_HOME/twodoor/ and the surface's name
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Refuse what cannot be undone and ask nobody: there is no person here
+    /// Refuse whatever a person would be asked about, and ask nobody: there is no person here
     #[arg(long)]
     deny_irreversible: bool,
     /// Write every decision about a call into this file, a JSON object a line, and not into the state folder
@@ -175,9 +175,11 @@ impl Serve {
             auth,
         };
         let over_stdio = self.stdio || address.is_none();
+        let desks: Vec<_> = mounted.iter().map(|mounted| Arc::clone(&mounted.reload.reading.desk)).collect();
         let served = runtime.block_on(serve(mounted, address, options, over_stdio));
         // A read of standard input may block for ever; it holds nothing that matters now.
         runtime.shutdown_background();
+        desks.iter().for_each(|desk| desk.settle(LOG_AT_MOST));
         match served {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
@@ -192,6 +194,9 @@ impl Serve {
         }
     }
 }
+
+/// Longest time that a stop waits for the disk of an audit log.
+const LOG_AT_MOST: Duration = Duration::from_secs(5);
 
 /// Longest time for which an unused session may be kept.
 const IDLE_AT_MOST: Duration = Duration::from_secs(24 * 60 * 60);

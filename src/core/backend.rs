@@ -13,13 +13,13 @@ use super::capability::registry::{Options, Registry};
 use super::capability::secrets::FromEnvironment;
 use super::capability::target::TargetTool;
 use super::command::{Called, CommandTool};
-use super::gate::{Cleared, Desk, Gate, Manner, Subject};
+use super::gate::{Cleared, Desk, Foreseen, Gate, Manner, Subject};
 use super::http::HttpTool;
 use super::prompt::Prompts;
 use super::resource::Resources;
 use super::upstream::{Passed, UpstreamBackend};
 use crate::protocol::invoke::BoxFuture;
-use crate::protocol::{Caller, Invocation, Invoke, Operation, Outcome};
+use crate::protocol::{Arguments, Caller, Invocation, Invoke, Operation, Outcome};
 use crate::surface::LoadedSurface;
 use crate::surface::declaration::{
     ArgumentKind, DeclaredBackend, DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool,
@@ -139,8 +139,9 @@ impl Router {
 
     /// Takes everything that a surface declares.
     pub fn of(loaded: &LoadedSurface) -> Self {
-        let gate =
-            Gate::new(&*loaded.name, loaded.version.to_string(), Arc::default()).with_rules(loaded.rules.clone());
+        let gate = Gate::new(&*loaded.name, loaded.version.to_string(), Arc::default())
+            .with_rules(loaded.rules.clone())
+            .with_latitude(loaded.latitude.clone());
         Self { gate, ..Self::new(loaded.tools.clone()) }
             .with_resources(loaded.resources.clone(), loaded.templates.clone())
             .with_prompts(loaded.prompts.clone())
@@ -200,12 +201,17 @@ impl Router {
     /// was decided.
     pub fn is_gated(&self) -> bool {
         let asked = |subject: &Subject| !subject.judged().effect.is_reversible();
-        self.gate.has_rules() || self.tools.iter().any(|(name, tool)| tool.always(name).as_ref().is_none_or(asked))
+        self.gate.may_deny() || self.tools.iter().any(|(name, tool)| tool.always(name).as_ref().is_none_or(asked))
     }
 
     /// What a call of a tool would do whatever its arguments; `None` if that depends on them.
     pub fn subject(&self, tool: &str) -> Option<Subject> {
         self.tools.get(tool)?.always(tool)
+    }
+
+    /// What the gate would say to a call of a tool; `None` if that depends on more than its arguments.
+    pub fn foresee(&self, tool: &str, caller: &str, arguments: &Arguments) -> Option<Foreseen> {
+        Some(self.gate.foresee(tool, caller, arguments, &self.subject(tool)?))
     }
 
     /// The backend of a tool, for what is done without a call: a dry run, a check.

@@ -18,6 +18,7 @@ use super::file::{
     BackendEntry, ElementEntry, KindEntry, MessageEntry, PromptEntry, ResourceEntry, SaidEntry, SourceEntry,
     SurfaceFile, TargetEntry, ToolEntry, Want,
 };
+use super::level::Latitude;
 use super::lint::target_effect::manifest_policy;
 use super::manifest::CapabilityKind;
 use super::resolve::{Resolved, ResolvedBackend};
@@ -45,6 +46,7 @@ pub(crate) struct Declared {
     pub(crate) templates: Vec<DeclaredTemplate>,
     pub(crate) prompts: Vec<DeclaredPrompt>,
     pub(crate) rules: Option<CallRules>,
+    pub(crate) latitude: Latitude,
 }
 
 /// Everything that a file declares.
@@ -106,7 +108,8 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
         None => None,
     };
     let registry = project.map(|project| project.root);
-    Some(Declared { version, tools, resources, templates, prompts: prompts?, rules, root, registry })
+    let latitude = file.gate.clone().unwrap_or_default();
+    Some(Declared { version, tools, resources, templates, prompts: prompts?, rules, latitude, root, registry })
 }
 
 /// Adds what is read: a folder makes a list, a file what one resource holds.

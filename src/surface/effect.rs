@@ -5,6 +5,10 @@
 //! (`delete_all`, `deleteAll`, `drop.table`, `DESTROY`). Values of arguments are never looked at: a
 //! text that says "please send" sends nothing. Used by the rules on surface files and by the gate.
 
+mod inflected;
+
+pub use inflected::near_verb;
+
 /// What a call does to the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
@@ -240,6 +244,18 @@ pub fn classify<'n>(names: impl IntoIterator<Item = &'n str>, policy: Policy) ->
     };
     let blast_class = policy.blast_class.or_else(|| found.map(|verb| verb.class));
     Judged { effect, verb, blast_class: blast_class.filter(|_| !effect.is_reversible()), ground }
+}
+
+/// Whether a call is known to read alone: it is declared so; or nothing is declared to the contrary, no name has a verb
+/// of doing harm, and the last has one of reading.
+pub fn only_reads<'n>(names: impl IntoIterator<Item = &'n str>, policy: Policy) -> bool {
+    let names: Vec<&str> = names.into_iter().collect();
+    let says = || names.last().is_some_and(|name| words(name).iter().any(|word| READ_VERBS.contains(&word.as_str())));
+    match classify(names.iter().copied(), policy).effect {
+        Effect::Read => true,
+        Effect::Irreversible => false,
+        Effect::Write => policy.said.is_none() && policy.manifest != Some(Effect::Write) && says(),
+    }
 }
 
 /// Whether a name begins with a verb that only looks.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::declaration::{DeclaredPrompt, DeclaredResource, DeclaredTemplate, DeclaredTool};
 use super::declare::{self, Declared};
 use super::file::{self, SurfaceFile};
+use super::level::Latitude;
 use super::parts::{self, Published};
 use super::problem::{Finding, Findings, Problems, Severity};
 use super::resolve;
@@ -36,6 +37,8 @@ pub struct LoadedSurface {
     pub prompts: Vec<DeclaredPrompt>,
     /// The rules over the arguments of calls; none is something else than no rule at all, which denies every call.
     pub rules: Option<CallRules>,
+    /// What runs unasked.
+    pub latitude: Latitude,
     /// The surface's name.
     pub name: String,
     /// The surface's version.
@@ -121,7 +124,7 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
     let made = if findings.has_errors() { None } else { declare::all(&file, resolved) };
     let path = findings.source().file().to_owned();
     match made {
-        Some(Declared { version, root, registry, tools, resources, templates, prompts, rules }) => {
+        Some(Declared { version, root, registry, tools, resources, templates, prompts, rules, latitude }) => {
             let parts = published.parts;
             let name = parts.identity.name.clone();
             let mut watched = watched(&path);
@@ -136,6 +139,7 @@ pub(crate) fn examine(mut findings: Findings, host: &Host) -> Result<LoadedSurfa
                 templates,
                 prompts,
                 rules,
+                latitude,
                 name,
                 version,
                 root,

@@ -17,6 +17,7 @@ mod fields;
 mod file;
 pub mod frozen;
 pub mod json_text;
+pub mod level;
 mod lint;
 mod listing;
 mod load;

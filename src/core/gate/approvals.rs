@@ -1,8 +1,8 @@
 //! Approvals out of band: requests that a person decides at a terminal, kept in the state folder.
 //!
 //! Promises: a decision survives whatever happens once it was acknowledged; an approval is used once, by
-//! whichever process is first; what is damaged, foreign or of a newer form is refused by name and never
-//! overwritten. Several processes share the folder: each change is made under a lock that is held for
+//! whichever process is first; what is damaged, foreign, of a newer form, or could have been written by
+//! another user is refused by name and never overwritten. Several processes share the folder: each change is made under a lock that is held for
 //! that change.
 //!
 //! ```text
@@ -186,7 +186,13 @@ impl Approvals {
         Ok(request)
     }
 
+    /// For a change, in a folder that still is as it was when it was opened.
     fn lock(&self) -> Result<Box<dyn Lock>, StoreError> {
+        for folder in [self.folder.parent(), Some(&*self.folder)].into_iter().flatten() {
+            if let Some(problem) = self.disk.distrusts(folder).map_err(failed("look at", folder))? {
+                return Err(StoreError::Unusable { path: folder.to_owned(), problem });
+            }
+        }
         let path = self.folder.join(LOCK);
         let lock = self.disk.lock(&path, Wait::Yes).map_err(failed("lock", &path))?;
         lock.ok_or(StoreError::Foreign { path })

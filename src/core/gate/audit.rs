@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
@@ -17,6 +17,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::bound::Bound;
+use super::writer::Writer;
 use crate::core::store::StoreError;
 use crate::surface::effect::Judged;
 
@@ -29,6 +30,12 @@ const NAME_CHARACTERS: usize = 200;
 /// Where lines are added.
 #[derive(Debug)]
 pub(super) struct Audit {
+    writer: Writer,
+}
+
+/// The file.
+#[derive(Debug)]
+struct Log {
     path: PathBuf,
 }
 
@@ -134,15 +141,32 @@ impl Line {
 impl Audit {
     /// A log in a file, which is made if need be; what cannot be added to is refused now.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        let audit = Self { path: path.to_owned() };
-        match audit.file() {
-            Ok(_) => Ok(audit),
-            Err(source) => Err(StoreError::Io { doing: "add to the audit log", path: audit.path, source }),
+        let log = Log { path: path.to_owned() };
+        let opened = log.file().and_then(|_| Writer::start(move |line, durable| log.add(line, durable)));
+        match opened {
+            Ok(writer) => Ok(Self { writer }),
+            Err(source) => Err(StoreError::Io { doing: "add to the audit log", path: path.to_owned(), source }),
         }
     }
 
     /// Adds a line. Once this returns, whoever reads the file sees it; `Durable` survives a loss of power too.
-    pub(super) fn add(&self, line: &Line, durable: Durable) -> io::Result<()> {
+    pub(super) async fn add(&self, line: Line, durable: Durable) -> io::Result<()> {
+        self.writer.add(line, durable).await
+    }
+
+    /// Hands a line over, which is added after all that came before it; a failure is logged.
+    pub(super) fn hand_over(&self, line: Line) {
+        self.writer.hand_over(line);
+    }
+
+    /// Waits until all that was handed over is in the file, at most so long. Whether it is.
+    pub(super) fn settle(&self, limit: Duration) -> bool {
+        self.writer.settle(limit)
+    }
+}
+
+impl Log {
+    fn add(&self, line: &Line, durable: Durable) -> io::Result<()> {
         let mut file = self.file()?;
         file.lock()?;
         let mut bytes = Vec::with_capacity(768);
@@ -189,11 +213,9 @@ pub(super) enum Durable {
     No,
 }
 
+/// Lines for tests.
 #[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
-
+pub(super) mod testing {
     use super::*;
     use crate::protocol::digest;
     use crate::surface::effect::{Policy, classify};
@@ -211,9 +233,28 @@ mod tests {
         }
     }
 
-    fn line(name: &str) -> Line {
+    pub(in super::super) fn line(name: &str) -> Line {
         let called = Called { tool: name.to_owned(), digest: String::new(), does: Vec::new() };
         Line::decided("c".to_owned(), &called, &bound(name), &classify(["wipe"], Policy::default()), "deny")
+    }
+
+    impl Line {
+        pub(in super::super) fn tool(&self) -> &str {
+            &self.tool
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::testing::line;
+    use super::*;
+
+    fn log(path: &Path) -> Log {
+        Log { path: path.to_owned() }
     }
 
     fn lines(path: &Path) -> Vec<serde_json::Value> {
@@ -224,7 +265,7 @@ mod tests {
     fn a_line_is_whole_whatever_stands_in_a_name_and_the_file_is_its_owners_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(NAME);
-        let audit = Audit::open(&path).unwrap();
+        let audit = log(&path);
         let hostile = "x\n{\"event\":\"forged\"}\r\u{1b}[2J\"}\u{2028}";
         audit.add(&line(hostile), Durable::Yes).unwrap();
         audit.add(&line(&"y".repeat(10_000)).ended("complete", 3), Durable::No).unwrap();
@@ -240,7 +281,7 @@ mod tests {
     fn a_torn_line_spoils_no_other_and_a_file_that_is_moved_away_is_begun_anew() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(NAME);
-        let audit = Audit::open(&path).unwrap();
+        let audit = log(&path);
         audit.add(&line("a"), Durable::No).unwrap();
         let mut torn = fs::read(&path).unwrap();
         torn.extend(b"{\"time\":\"20");
@@ -277,7 +318,7 @@ mod tests {
             for n in 0..8 {
                 let path = &path;
                 scope.spawn(move || {
-                    let audit = Audit::open(path).unwrap();
+                    let audit = log(path);
                     for _ in 0..25 {
                         audit.add(&line(&"z".repeat(n * 30)), Durable::No).unwrap();
                     }

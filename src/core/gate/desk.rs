@@ -1,10 +1,10 @@
-//! What a process keeps for the gates of all its surfaces: which answers were used, whether anybody may be asked, where
-//! approvals are found and decisions are written down.
+//! What is kept for the gate of a surface, whichever text of it is in force: which answers were used, whether anybody
+//! may be asked, where approvals are found and decisions are written down.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::approvals::Approvals;
 use super::audit::{self, Audit};
@@ -24,7 +24,8 @@ pub enum Stance {
 /// Most answers that are remembered as used at one time.
 const USED_AT_MOST: usize = 100_000;
 
-/// See the module. One for a process: what one surface of it took as an answer, no other takes.
+/// See the module. One for each surface of a process, and the same after the surface was read again: what it took as
+/// an answer it does not take again, and no other surface can make the seal of one.
 #[derive(Debug)]
 pub struct Desk {
     stance: Stance,
@@ -74,6 +75,13 @@ impl Desk {
         match self.audit.get() {
             None => self.audit_to(&state.join(audit::NAME)),
             Some(_) => Ok(()),
+        }
+    }
+
+    /// Waits until what was decided, and what came of it, is in the audit log, at most so long; for an orderly end.
+    pub fn settle(&self, limit: Duration) {
+        if self.audit.get().is_some_and(|audit| !audit.settle(limit)) {
+            tracing::error!("the audit log could not be written to its end");
         }
     }
 

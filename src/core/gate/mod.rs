@@ -2,7 +2,7 @@
 //!
 //! Promises: nothing runs without [`Cleared`], which the gate alone makes, which holds the call it was
 //! made for, and which is used up by running it. What cannot be undone runs only if a person agreed to
-//! that very call; an approval is good for one run. Where nobody can be asked, or what was decided cannot
+//! that very call, or the surface file lets it through unasked; an approval is good for one run. Where nobody can be asked, or what was decided cannot
 //! be kept, nothing runs. Used by the router.
 //!
 //! ```compile_fail,E0451
@@ -28,11 +28,13 @@ mod approvals;
 mod audit;
 mod bound;
 mod desk;
+mod due;
 mod question;
 mod record;
 mod refusal;
 mod subject;
 mod trail;
+mod writer;
 
 use std::sync::Arc;
 
@@ -40,6 +42,7 @@ use serde_json::{Value, json};
 
 pub use approvals::{ApprovalError, Approvals, Decision};
 pub use desk::{Desk, Stance};
+pub use due::Foreseen;
 pub use record::{Request, Standing};
 pub use refusal::{Reason, Refusal};
 pub use subject::{Manner, Subject};
@@ -48,11 +51,13 @@ use super::blocking::blocking;
 use crate::protocol::digest::{self, Digest};
 use crate::protocol::limits::SEALED_STATE_LIFE;
 use crate::protocol::revision::Elicitation;
-use crate::protocol::{Ask, InputKind, Invocation, Operation, Outcome};
+use crate::protocol::{Arguments, Ask, InputKind, Invocation, Operation, Outcome};
 use crate::surface::effect::Judged;
-use crate::surface::rules::{CallRules, Ruled, Ruling};
+use crate::surface::level::{Latitude, Level};
+use crate::surface::rules::{CallRules, Ruled};
 use bound::Bound;
 use desk::{Claim, nonce, now};
+use due::Due;
 use question::Said;
 use trail::{Trail, Watch};
 
@@ -92,8 +97,24 @@ struct Ticket {
     seal: String,
 }
 
-/// Longest arguments that rules judge on a thread that serves others, bytes.
+/// Longest arguments that are looked through on a thread that serves others, bytes.
 const QUICK: usize = 4 * 1024;
+
+fn is_quick(arguments: &Arguments) -> bool {
+    arguments.text().as_bytes().len() <= QUICK
+}
+
+/// Looks through arguments, where that keeps nobody waiting; `None` if it broke down, which was logged.
+async fn over<T: Send + 'static>(
+    arguments: &Arguments,
+    work: impl FnOnce(&Arguments) -> T + Send + 'static,
+) -> Option<T> {
+    if is_quick(arguments) {
+        return Some(work(arguments));
+    }
+    let arguments = arguments.clone();
+    blocking(move || work(&arguments)).await
+}
 
 /// The steps of a call that a person has to agree to.
 const ASKED: &str = "asked";
@@ -105,6 +126,7 @@ pub struct Gate {
     surface: String,
     version: String,
     rules: Option<CallRules>,
+    latitude: Latitude,
     desk: Arc<Desk>,
 }
 
@@ -117,7 +139,7 @@ impl Default for Gate {
 impl Gate {
     /// The gate of a surface of that name and version.
     pub fn new(surface: impl Into<String>, version: impl Into<String>, desk: Arc<Desk>) -> Self {
-        Self { surface: surface.into(), version: version.into(), rules: None, desk }
+        Self { surface: surface.into(), version: version.into(), rules: None, latitude: Latitude::default(), desk }
     }
 
     /// The same with rules over arguments.
@@ -127,9 +149,16 @@ impl Gate {
         self
     }
 
-    /// Whether some call of this surface may be denied by a rule.
-    pub fn has_rules(&self) -> bool {
-        self.rules.is_some()
+    /// The same that lets so much through unasked.
+    #[must_use]
+    pub fn with_latitude(mut self, latitude: Latitude) -> Self {
+        self.latitude = latitude;
+        self
+    }
+
+    /// Whether some call of this surface may be denied that can be undone.
+    pub fn may_deny(&self) -> bool {
+        self.rules.is_some() || self.latitude.level == Level::L0
     }
 
     /// The same at another desk.
@@ -163,10 +192,10 @@ impl Gate {
     /// as used from here on.
     pub async fn review(&self, invocation: Invocation, subject: &Subject) -> Verdict {
         let judged = subject.judged();
-        if judged.effect.is_reversible() && self.rules.is_none() && self.desk.audit().is_none() {
+        if judged.effect.is_reversible() && !self.may_deny() && self.desk.audit().is_none() {
             return Verdict::Allow(Cleared::of(invocation, None));
         }
-        let Some(bound) = self.bound(&invocation, subject) else {
+        let Some(bound) = self.bound(&invocation, subject).await else {
             return Verdict::Deny(Refusal::new(Reason::NobodyToAsk, subject, judged));
         };
         let mut trail = Trail::of(&invocation, subject);
@@ -177,11 +206,7 @@ impl Gate {
             (Verdict::Allow(_) | Verdict::Ask(_), None) => {
                 Verdict::Deny(Refusal::new(Reason::NotKept, subject, judged))
             }
-            (verdict, watch) => {
-                // Nothing runs whose end could be written down.
-                watch.into_iter().for_each(Watch::forget);
-                verdict
-            }
+            (verdict, _) => verdict,
         }
     }
 
@@ -195,13 +220,16 @@ impl Gate {
     ) -> Verdict {
         let ruled = self.ruled(&invocation, subject).await;
         trail.rule = ruled.as_ref().and_then(|ruled| ruled.rule);
-        let ruling = ruled.as_ref().map(|ruled| ruled.ruling);
-        let verdict = match ruled {
-            Some(Ruled { ruling: Ruling::Deny, message, .. }) => Err(Reason::Rule { message }),
-            _ if ruling != Some(Ruling::Ask) && judged.effect.is_reversible() => {
-                Ok(Verdict::Allow(Cleared::of(invocation, None)))
-            }
-            _ => self.approved(invocation, subject, judged, bound, ruling == Some(Ruling::Ask), trail).await,
+        let verdict = match self.due(ruled.as_ref(), subject) {
+            Ok(Due::Run) => Ok(Verdict::Allow(Cleared::of(invocation, None))),
+            Ok(Due::Refer(confirmed)) => Err(Reason::ApprovalRequired {
+                request_id: bound.request_id(),
+                next: format!(
+                    "If the person wants it, call {confirmed} with the same arguments: it asks the person before it runs."
+                ),
+            }),
+            Ok(Due::Ask) => self.approved(invocation, subject, judged, bound, trail).await,
+            Err(reason) => Err(reason),
         };
         match &verdict {
             Ok(Verdict::Allow(_)) => trail.verdict = "allow",
@@ -217,7 +245,7 @@ impl Gate {
         let rules = self.rules.as_ref()?;
         let Operation::Call { tool, arguments, .. } = &invocation.operation else { return None };
         let caller = invocation.principal.name();
-        let ruled = if arguments.text().as_bytes().len() <= QUICK {
+        let ruled = if is_quick(arguments) {
             rules.decide(tool.as_str(), caller, arguments, subject.declared())
         } else {
             let (rules, tool, arguments) = (rules.clone(), tool.clone(), arguments.clone());
@@ -238,24 +266,8 @@ impl Gate {
         subject: &Subject,
         judged: &Judged,
         bound: &Bound,
-        by_rule: bool,
         trail: &mut Trail,
     ) -> Result<Verdict, Reason> {
-        match (subject.manner(), self.desk.stance()) {
-            (Manner::Never, _) if !judged.effect.is_reversible() => return Err(Reason::NotReversible),
-            (_, Stance::Deny) => return Err(Reason::Headless),
-            (Manner::Refers(confirmed), Stance::Ask) if !judged.effect.is_reversible() => {
-                let next = format!(
-                    "If the person wants it, call {confirmed} with the same arguments: it asks the person before it runs."
-                );
-                return Err(Reason::ApprovalRequired { request_id: bound.request_id(), next });
-            }
-            (Manner::Itself, Stance::Ask) if !by_rule => {
-                return Ok(Verdict::Allow(Cleared::of(invocation, None)));
-            }
-            // What can be undone and is asked about by a rule: the tool that was called asks, since the rule is about it.
-            (Manner::Refers(_) | Manner::Asks | Manner::Never | Manner::Itself, Stance::Ask) => {}
-        }
         let seal = self.desk.seal(bound.key()).ok_or(Reason::NobodyToAsk)?;
         trail.approval = Some(bound.request_id());
         let resumed = match self.resumed(&invocation, &seal) {
@@ -274,17 +286,19 @@ impl Gate {
         let arguments = invocation.operation.arguments().ok_or(Reason::NobodyToAsk)?;
         if can_be_asked(&invocation) {
             let state = state(ASKED, &seal, None).ok_or(Reason::NobodyToAsk)?;
-            let request = question::form(bound, subject, judged, arguments);
+            let (bound, subject, judged) = (bound.clone(), subject.clone(), *judged);
+            let form = move |arguments: &Arguments| question::form(&bound, &subject, &judged, arguments);
+            let request = over(arguments, form).await.ok_or(Reason::NobodyToAsk)?;
             return Ok(Verdict::Ask(Ask { requests: vec![request], state: Some(state) }));
         }
         let approvals = Arc::clone(self.desk.approvals().ok_or(Reason::NobodyToAsk)?);
-        let text = format!(
-            "{}\n{}",
-            question::heading(bound, subject, judged),
-            question::shown(arguments, bound, question::IN_RECORD)
-        );
-        let (request_id, bound) = (bound.request_id(), bound.clone());
-        match blocking(move || approvals.ask(&bound, text)).await {
+        let (request_id, bound, arguments) = (bound.request_id(), bound.clone(), arguments.clone());
+        let heading = question::heading(&bound, subject, judged);
+        let ask = move || {
+            let text = format!("{heading}\n{}", question::shown(&arguments, &bound, question::IN_RECORD));
+            approvals.ask(&bound, text)
+        };
+        match blocking(ask).await {
             Some(Ok(Standing::Approved)) => allow(Invocation { answers: Vec::new(), state: None, ..invocation }),
             Some(Ok(Standing::Pending)) => {
                 let next = format!(
@@ -306,7 +320,7 @@ impl Gate {
     }
 
     /// What its approval is bound to: the tool that asks, where that is another.
-    fn bound(&self, invocation: &Invocation, subject: &Subject) -> Option<Bound> {
+    async fn bound(&self, invocation: &Invocation, subject: &Subject) -> Option<Bound> {
         let Operation::Call { tool, arguments, .. } = &invocation.operation else { return None };
         let tool = match subject.manner() {
             Manner::Refers(confirmed) if !subject.judged().effect.is_reversible() => &**confirmed,
@@ -318,7 +332,7 @@ impl Gate {
             version: self.version.clone(),
             tool: tool.to_owned(),
             tool_digest: invocation.catalog.tool(tool).map_or_else(nothing, |tool| tool.digest),
-            arguments: bound::digest_of(arguments),
+            arguments: over(arguments, bound::digest_of).await?,
             rules: self.rules.as_ref().map_or_else(nothing, CallRules::digest),
         })
     }
@@ -393,3 +407,6 @@ fn can_be_asked(invocation: &Invocation) -> bool {
 fn nothing() -> Digest {
     digest::of_bytes(b"")
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,6 +34,8 @@ pub enum Reason {
         /// What the rule says.
         message: String,
     },
+    /// The level of the surface lets through what only reads.
+    Level,
     /// Too many approvals are waited for.
     Full,
     /// What has to be written down cannot be.
@@ -51,6 +53,7 @@ impl Reason {
             Self::Declined => "declined",
             Self::Replayed { .. } => "replayed",
             Self::Rule { .. } => "rule",
+            Self::Level => "level",
             Self::Full => "too_many_requests",
             Self::NotKept => "not_kept",
         }
@@ -78,6 +81,10 @@ impl Reason {
                     .to_owned()
             }
             Self::Rule { message } => format!("Nothing ran: {message}"),
+            Self::Level => {
+                "Nothing ran: this surface lets through only what is known to read (level L0). Tell the operator what is wanted."
+                    .to_owned()
+            }
             Self::Full => "Nothing ran: too many calls wait for an approval. Wait until some are decided or expire.".to_owned(),
             Self::NotKept => {
                 "Nothing ran: this server has to write down what it decides, and cannot. The operator's log has the cause."

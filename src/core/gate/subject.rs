@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::surface::effect::{Judged, Policy, classify};
+use crate::surface::effect::{Effect, Judged, Policy, classify, only_reads};
+use crate::surface::level::{Latitude, Level};
 use crate::surface::rules::Declared;
 
 /// What becomes of a call that cannot be undone, by the kind of its tool.
@@ -86,6 +87,31 @@ impl Subject {
         classify(self.names.iter().map(String::as_str), self.policy)
     }
 
+    /// The lowest level at which it runs unasked; `None` if there is none.
+    pub fn unasked_from(&self, latitude: &Latitude) -> Option<Level> {
+        let judged = self.judged();
+        match judged.effect {
+            Effect::Irreversible if self.manner == Manner::Never => None,
+            Effect::Irreversible if self.is_among(&latitude.allow, judged.verb) => Some(Level::L2),
+            Effect::Irreversible => Some(Level::L3),
+            _ if only_reads(self.names.iter().map(String::as_str), self.policy) => Some(Level::L0),
+            Effect::Read | Effect::Write => Some(Level::L1),
+        }
+    }
+
+    /// Whether it is named in a list: by a name of its own, by two that follow each other, or by the verb in them.
+    fn is_among(&self, list: &[String], verb: Option<&str>) -> bool {
+        let one = |name: &String| self.names.contains(name) || verb == Some(name.as_str());
+        let pairs = || self.names.iter().zip(self.names.iter().skip(1));
+        let two = |name: &String| {
+            let said = |(of, action): (&String, &String)| {
+                name.strip_prefix(of.as_str()).and_then(|rest| rest.strip_prefix(':')) == Some(action)
+            };
+            pairs().any(said)
+        };
+        list.iter().any(|name| one(name) || two(name))
+    }
+
     /// What becomes of it where it cannot be undone.
     pub fn manner(&self) -> &Manner {
         &self.manner
@@ -104,7 +130,6 @@ impl Subject {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::surface::effect::Effect;
 
     #[test]
     fn a_tool_is_judged_by_its_name_and_by_what_stands_behind_it() {
@@ -115,5 +140,39 @@ mod tests {
         assert_eq!(action.judged().verb, Some("send"));
         assert_eq!(action.labels(), [("tool", "mail".to_owned()), ("action", "send".to_owned())]);
         assert_eq!(Subject::of_action("agent", "wire", None, Policy::default()).judged().verb, Some("wire"));
+    }
+
+    #[test]
+    fn each_call_runs_unasked_from_a_level_on() {
+        let tool = |name: &str, said| Subject::of_tool(name, Policy { said, ..Policy::default() });
+        let none = Latitude::default();
+        for (subject, level) in [
+            (tool("list-archive", None), Some(Level::L0)),
+            (tool("item_status", None), Some(Level::L0)),
+            (tool("status", Some(Effect::Write)), Some(Level::L1)),
+            (tool("wipe", Some(Effect::Read)), Some(Level::L0)),
+            (tool("tidy", None), Some(Level::L1)),
+            (tool("get-delete", None), Some(Level::L3)),
+            (tool("tidy", Some(Effect::Irreversible)), Some(Level::L3)),
+            (tool("wipe", None).in_manner(Manner::Never), None),
+            (Subject::of_action("tool", "list", Some("tidy"), Policy::default()), Some(Level::L1)),
+            (Subject::of_action("tool", "list", None, Policy::default()), Some(Level::L0)),
+        ] {
+            assert_eq!(subject.unasked_from(&none), level, "{subject:?}");
+        }
+        let mail = Subject::of_action("tool", "mail", Some("send-note"), Policy::default());
+        for (name, level) in [
+            ("mail", Level::L2),
+            ("mail:send-note", Level::L2),
+            ("send-note", Level::L2),
+            ("send", Level::L2),
+            ("mail:send", Level::L3),
+            ("wire:send-note", Level::L3),
+            ("delete", Level::L3),
+            ("note", Level::L3),
+        ] {
+            let latitude = Latitude { level: Level::L2, allow: vec![name.to_owned()] };
+            assert_eq!(mail.unasked_from(&latitude), Some(level), "{name}");
+        }
     }
 }

@@ -8,7 +8,6 @@ use super::bound::Bound;
 use super::desk::nonce;
 use super::refusal::Reason;
 use super::subject::Subject;
-use crate::core::blocking::blocking;
 use crate::protocol::{Invocation, Outcome};
 use crate::surface::effect::Judged;
 
@@ -44,22 +43,20 @@ impl Trail {
         }
     }
 
-    /// Writes the decision down; `None` if it cannot be.
+    /// Writes the decision down; `None` if it cannot be. If this is given up, the line is written all the same, and
+    /// the end of a call that was let through after it.
     pub(super) async fn write(self, audit: &Arc<Audit>, bound: &Bound, judged: &Judged) -> Option<Watch> {
         let line = Line::decided(nonce().unwrap_or_default(), &self.called, bound, judged, self.verdict);
         let line = line.because(self.rule, self.reason, self.approval);
         let durable = if judged.effect.is_reversible() { Durable::No } else { Durable::Yes };
         let watch = Watch { audit: Arc::clone(audit), line: Some(Box::new(line.clone())), began: Instant::now() };
-        let audit = Arc::clone(audit);
-        match blocking(move || audit.add(&line, durable)).await {
-            Some(Ok(())) => Some(watch),
-            Some(Err(error)) => {
+        // What does not run has no end, whoever gives this up.
+        let watch = if self.verdict == "allow" { watch } else { watch.forgotten() };
+        match audit.add(line, durable).await {
+            Ok(()) => Some(watch),
+            Err(error) => {
                 tracing::error!(%error, "the audit log cannot be written, so calls are refused");
-                watch.forget();
-                None
-            }
-            None => {
-                watch.forget();
+                watch.forgotten();
                 None
             }
         }
@@ -88,14 +85,15 @@ impl Watch {
             | Outcome::Task(_) => "complete",
         };
         let Some(line) = self.line.take() else { return };
-        let line = line.ended(outcome, self.milliseconds());
-        let audit = Arc::clone(&self.audit);
-        blocking(move || log(&audit, &line)).await;
+        if let Err(error) = self.audit.add(line.ended(outcome, self.milliseconds()), Durable::No).await {
+            tracing::error!(%error, "what came of a call cannot be written to the audit log");
+        }
     }
 
-    /// It did not begin.
-    pub(super) fn forget(mut self) {
+    /// It did not begin, and has no end.
+    fn forgotten(mut self) -> Self {
         self.line = None;
+        self
     }
 
     fn milliseconds(&self) -> u64 {
@@ -103,17 +101,12 @@ impl Watch {
     }
 }
 
-/// A run that is given up in its midst, because its caller went or its time was over.
+/// A run that is given up in its midst, because its caller went or its time was over. This may be a thread that serves
+/// others, so the line is handed over.
 impl Drop for Watch {
     fn drop(&mut self) {
         if let Some(line) = self.line.take() {
-            log(&self.audit, &line.ended("stopped", self.milliseconds()));
+            self.audit.hand_over(line.ended("stopped", self.milliseconds()));
         }
-    }
-}
-
-fn log(audit: &Audit, line: &Line) {
-    if let Err(error) = audit.add(line, Durable::No) {
-        tracing::error!(%error, "what came of a call cannot be written to the audit log");
     }
 }

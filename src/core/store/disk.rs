@@ -1,11 +1,12 @@
 //! The file system as the store sees it: a port, so that a test can fail any step of any write.
 //!
 //! Promises of the real one: files are made for their owner alone (0600, folders 0700), never through
-//! a link, and a file that is no plain file is never waited for. Used by [`super::Store`] alone.
+//! a link, and a file that is no plain file is never waited for; what others could have written is not
+//! read. Used by [`super::Store`] and by what stands beside its records.
 
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
@@ -17,7 +18,9 @@ const FILE_BYTES: u64 = 64 * 1024 * 1024;
 pub trait Disk: Send + Sync + 'static {
     /// The names in a folder.
     fn list(&self, folder: &Path) -> io::Result<Vec<String>>;
-    /// A whole file.
+    /// What keeps a folder from being trusted: others could have written in it.
+    fn distrusts(&self, folder: &Path) -> io::Result<Option<&'static str>>;
+    /// A whole file, which others could not have written.
     fn read(&self, file: &Path) -> io::Result<Vec<u8>>;
     /// Writes a file that is not there yet.
     fn write_new(&self, file: &Path, bytes: &[u8]) -> io::Result<()>;
@@ -51,6 +54,21 @@ pub trait Lock: Send + Sync {}
 
 impl Lock for File {}
 
+/// What lets others have written a file or a folder.
+fn of_others(about: &Metadata) -> Option<&'static str> {
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        Some("belongs to another user")
+    } else if about.mode() & 0o022 != 0 {
+        Some("can be written by other users")
+    } else {
+        None
+    }
+}
+
+fn invalid(problem: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, problem)
+}
+
 /// The file system of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalDisk;
@@ -66,14 +84,31 @@ impl Disk for LocalDisk {
         names.collect()
     }
 
+    fn distrusts(&self, folder: &Path) -> io::Result<Option<&'static str>> {
+        let about = std::fs::symlink_metadata(folder)?;
+        let problem = if about.is_symlink() {
+            Some("is a link")
+        } else if !about.is_dir() {
+            Some("is not a folder")
+        } else {
+            of_others(&about)
+        };
+        Ok(problem)
+    }
+
     fn read(&self, file: &Path) -> io::Result<Vec<u8>> {
-        let opened = open(file, OFlags::RDONLY)?;
+        let opened = match open(file, OFlags::RDONLY) {
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+                return Err(invalid("it is a link, which twodoor never makes: remove it"));
+            }
+            opened => opened?,
+        };
         let about = opened.metadata()?;
         if !about.is_file() || about.len() > FILE_BYTES {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "it is no plain file, or too long to be one of ours",
-            ));
+            return Err(invalid("it is no plain file, or too long to be one of ours"));
+        }
+        if let Some(problem) = of_others(&about) {
+            return Err(invalid(format!("it {problem}, so it need not be what twodoor wrote: remove it")));
         }
         let mut bytes = Vec::new();
         opened.take(FILE_BYTES).read_to_end(&mut bytes)?;

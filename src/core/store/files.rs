@@ -10,7 +10,7 @@
 //! So two processes can share a state folder (clients do start a stdio server twice) and never write one record.
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -95,19 +95,10 @@ pub(crate) fn prepare(root: &Path) -> Result<(), StoreError> {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(root);
         made.map_err(io_error("make the folder", root))?;
     }
-    let about = std::fs::symlink_metadata(root).map_err(io_error("look at", root))?;
-    let problem = if about.is_symlink() {
-        "is a link"
-    } else if !about.is_dir() {
-        "is not a folder"
-    } else if about.uid() != rustix::process::geteuid().as_raw() {
-        "belongs to another user"
-    } else if about.mode() & 0o022 != 0 {
-        "can be written by other users"
-    } else {
-        return Ok(());
-    };
-    Err(StoreError::Unusable { path: root.to_owned(), problem })
+    match LocalDisk.distrusts(root).map_err(io_error("look at", root))? {
+        Some(problem) => Err(StoreError::Unusable { path: root.to_owned(), problem }),
+        None => Ok(()),
+    }
 }
 
 impl Store {

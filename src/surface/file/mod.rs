@@ -6,6 +6,7 @@
 
 mod backend;
 mod described;
+mod gate;
 mod http;
 mod prompt;
 mod resource;
@@ -28,6 +29,7 @@ pub(crate) use self::tool::{KindEntry, ToolEntry};
 pub(crate) use self::upstream::{PinEntry, UpstreamEntry, UpstreamToolEntry};
 use super::arguments::ArgumentEntry;
 use super::fields::Fields;
+use super::level::Latitude;
 use super::lint::{duration, value_kind};
 use super::problem::Findings;
 use super::source::{At, Span};
@@ -55,6 +57,7 @@ const FILE_KEYS: &[&str] = &[
     "common_args",
     "excluded",
     "rules",
+    "gate",
     "upstreams",
 ];
 
@@ -81,6 +84,8 @@ pub(crate) struct SurfaceFile<'t> {
     pub(crate) upstreams: Vec<UpstreamEntry<'t>>,
     /// `None` if there is no such key, which is something else than no rule.
     pub(crate) rules: Option<Vec<RuleEntry>>,
+    /// What runs unasked, where the file says it.
+    pub(crate) gate: Option<Latitude>,
     /// The project whose capabilities are published.
     pub(crate) registry: Option<At<String>>,
     /// What of it is not published on purpose.
@@ -134,6 +139,7 @@ pub(crate) fn read<'t>(root: &'t Node, findings: &mut Findings) -> Option<Surfac
         skills: read_all(&fields, "skills", "a mapping of names to skills", skill::read, findings),
         upstreams: read_all(&fields, "upstreams", "a mapping of names to upstreams", upstream::read, findings),
         rules: rules::read(&fields, findings),
+        gate: gate::read(&fields, findings),
         registry: fields.text("registry", findings),
         excluded: target::excluded(&fields, findings),
     })

@@ -30,6 +30,7 @@ pub(super) mod expression;
 mod fetched_uri;
 mod folder;
 mod folder_count;
+pub(super) mod gate_level;
 pub(super) mod glob;
 mod header_secret;
 pub(super) mod hidden_characters;
@@ -41,6 +42,7 @@ pub(super) mod http_url;
 mod http_writes;
 pub(super) mod icon;
 mod long_text;
+mod maybe_irreversible;
 mod media_type;
 pub(super) mod misplaced_key;
 mod missing_description;
@@ -60,6 +62,7 @@ mod program_placeholder;
 mod prompt_file;
 mod read_only_verb;
 mod reserved_name;
+mod rule_twin;
 mod secret_header;
 mod secret_literal;
 pub(super) mod secret_variable;
@@ -120,6 +123,7 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     program_placeholder::check,
     read_only_verb::check,
     reserved_name::check,
+    rule_twin::check,
     secret_header::check,
     secret_literal::check,
     similar_names::check,
@@ -149,6 +153,7 @@ pub(super) fn check(file: &SurfaceFile<'_>, resolved: &Resolved, findings: &mut 
     target_argument::check(file, resolved, findings);
     target_effect::check(file, resolved, findings);
     excluded::check(file, resolved, findings);
+    maybe_irreversible::check(file, resolved, findings);
     unready_target::check(file, resolved, findings);
 }
 
@@ -245,6 +250,9 @@ pub fn rules() -> Vec<Rule> {
         asks_itself::RULE,
         call_rule::RULE,
         expression::RULE,
+        rule_twin::RULE,
+        gate_level::RULE,
+        maybe_irreversible::RULE,
         target::REGISTRY,
         target::RULE,
         target_argument::RULE,

@@ -195,3 +195,35 @@ fn links_are_not_followed_and_what_others_can_write_is_refused() {
     assert!(matches!(Approvals::open(&state), Err(StoreError::Unusable { .. })));
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
+
+#[test]
+fn a_record_that_another_user_could_have_written_is_no_approval() {
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let approvals = Approvals::open(&state).unwrap();
+    let call = bound("ann", "a");
+    ask(&approvals, &call).unwrap();
+    decide(&approvals, &call.request_id(), Decision::Approve).unwrap();
+    let record = approvals.path_of(&call.request_id());
+    for open in [0o666, 0o620, 0o602] {
+        mode(&record, open);
+        let error = ask(&approvals, &call).unwrap_err().to_string();
+        assert!(error.contains(&call.request_id()) && error.contains("can be written by other users"), "{error}");
+        assert!(Approvals::open(&state).is_err());
+    }
+    mode(&record, 0o600);
+    for of in [state.as_path(), &state.join(FOLDER)] {
+        mode(of, 0o777);
+        let error = ask(&approvals, &call).unwrap_err();
+        assert!(matches!(error, ApprovalError::Store(StoreError::Unusable { .. })), "{error}");
+        mode(of, 0o700);
+    }
+    let elsewhere = folder.path().join("elsewhere.json");
+    fs::rename(&record, &elsewhere).unwrap();
+    symlink(&elsewhere, &record).unwrap();
+    let error = ask(&approvals, &call).unwrap_err().to_string();
+    assert!(error.contains("it is a link"), "{error}");
+    fs::rename(&elsewhere, &record).unwrap();
+    assert_eq!(ask(&approvals, &call).unwrap(), Standing::Approved, "none of them used it");
+}
