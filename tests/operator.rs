@@ -15,6 +15,7 @@ use twodoor::core::Router;
 use twodoor::core::capability::Registry;
 use twodoor::core::capability::registry::Options;
 use twodoor::core::capability::secrets::Secrets;
+use twodoor::core::gate::{Approvals, Decision, Desk, Stance};
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::{
     Arguments, Caller, Catalog, CatalogParts, ClientCapabilities, Invocation, Invoke, Notice, Operation, Outcome,
@@ -497,6 +498,41 @@ async fn what_cannot_be_undone_is_refused_with_the_name_of_the_tool_that_asks() 
         .call("ops_run_tool", json!({ "tool": "echo", "action": "show", "args": { "text": "please send and delete" } }))
         .await;
     assert!(complete, "values are not looked at");
+}
+
+#[tokio::test]
+async fn an_approval_of_a_manifest_runs_no_other() {
+    let mut served = Served::new();
+    let state = tempfile::tempdir().unwrap();
+    let desk = Arc::new(Desk::new(Stance::Ask));
+    desk.open(state.path()).unwrap();
+    served.router = std::mem::take(&mut served.router).at(desk);
+    let call = json!({ "tool": "noise", "action": "delete-all" });
+    let requested = async || {
+        let (_, value) = served.call("run_tool_confirmed", call.clone()).await;
+        assert_eq!(value["status"], "approval_required", "{value}");
+        value["approval_required"]["request_id"].as_str().unwrap().to_owned()
+    };
+    let id = requested().await;
+    assert_eq!(requested().await, id);
+    let approvals = Approvals::open(state.path()).unwrap();
+    approvals.decide(&approvals.named(&id).unwrap(), Decision::Approve).unwrap();
+
+    let path = served.folder.path().join("tools/noise/tool.yaml");
+    let manifest = fs::read_to_string(&path).unwrap();
+    for (was, is) in [
+        ("Does delete-all.", "Sends it too."),
+        ("delete-all,", "delete-all, effects: irreversible,"),
+        ("noise.sh", "other.sh"),
+    ] {
+        fs::copy(path.with_file_name("noise.sh"), path.with_file_name("other.sh")).unwrap();
+        fs::write(&path, manifest.replace(was, is)).unwrap();
+        assert_ne!(requested().await, id, "{is}");
+    }
+    assert!(!served.folder.path().join("deleted").exists(), "what was approved is something else");
+    fs::write(&path, manifest).unwrap();
+    let (complete, value) = served.call("run_tool_confirmed", call.clone()).await;
+    assert!(complete && value["data"]["deleted"] == true, "{value}");
 }
 
 #[tokio::test]

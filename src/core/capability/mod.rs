@@ -7,6 +7,7 @@
 pub mod answer;
 pub mod argv;
 pub mod cut;
+pub mod definition;
 pub mod enrich;
 pub mod listing;
 pub mod normal;
@@ -18,7 +19,6 @@ pub mod run;
 mod samples;
 pub mod search;
 pub mod secrets;
-mod shelf;
 pub mod skill;
 pub mod suggest;
 pub mod target;

@@ -208,6 +208,7 @@ mod tests {
             tool_digest: digest,
             arguments: digest,
             rules: digest,
+            definition: digest,
         }
     }
 

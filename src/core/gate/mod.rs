@@ -8,7 +8,7 @@
 //! ```compile_fail,E0451
 //! # use twodoor::{core::gate::Cleared, protocol::Invocation};
 //! fn make(invocation: Invocation) -> Cleared {
-//!     Cleared { invocation, ticket: None, watch: None } // its fields are the gate's own
+//!     Cleared { invocation, definition: None, ticket: None, watch: None } // its fields are the gate's own
 //! }
 //! ```
 //! ```compile_fail,E0599
@@ -60,18 +60,24 @@ use trail::{Trail, Watch};
 #[derive(Debug)]
 pub struct Cleared {
     invocation: Box<Invocation>,
+    definition: Option<Digest>,
     ticket: Option<Ticket>,
     watch: Option<Watch>,
 }
 
 impl Cleared {
-    fn of(invocation: Invocation, ticket: Option<Ticket>) -> Self {
-        Self { invocation: Box::new(invocation), ticket, watch: None }
+    fn of(invocation: Invocation, subject: &Subject, ticket: Option<Ticket>) -> Self {
+        Self { invocation: Box::new(invocation), definition: subject.definition(), ticket, watch: None }
     }
 
     /// The call.
     pub fn invocation(&self) -> &Invocation {
         &self.invocation
+    }
+
+    /// The definition that was judged, where a tool that can do several things was called: nothing else may run.
+    pub fn definition(&self) -> Option<Digest> {
+        self.definition
     }
 }
 
@@ -164,7 +170,7 @@ impl Gate {
     pub async fn review(&self, invocation: Invocation, subject: &Subject) -> Verdict {
         let judged = subject.judged();
         if judged.effect.is_reversible() && self.rules.is_none() && self.desk.audit().is_none() {
-            return Verdict::Allow(Cleared::of(invocation, None));
+            return Verdict::Allow(Cleared::of(invocation, subject, None));
         }
         let Some(bound) = self.bound(&invocation, subject) else {
             return Verdict::Deny(Refusal::new(Reason::NobodyToAsk, subject, judged));
@@ -199,7 +205,7 @@ impl Gate {
         let verdict = match ruled {
             Some(Ruled { ruling: Ruling::Deny, message, .. }) => Err(Reason::Rule { message }),
             _ if ruling != Some(Ruling::Ask) && judged.effect.is_reversible() => {
-                Ok(Verdict::Allow(Cleared::of(invocation, None)))
+                Ok(Verdict::Allow(Cleared::of(invocation, subject, None)))
             }
             _ => self.approved(invocation, subject, judged, bound, ruling == Some(Ruling::Ask), trail).await,
         };
@@ -251,7 +257,7 @@ impl Gate {
                 return Err(Reason::ApprovalRequired { request_id: bound.request_id(), next });
             }
             (Manner::Itself, Stance::Ask) if !by_rule => {
-                return Ok(Verdict::Allow(Cleared::of(invocation, None)));
+                return Ok(Verdict::Allow(Cleared::of(invocation, subject, None)));
             }
             // What can be undone and is asked about by a rule: the tool that was called asks, since the rule is about it.
             (Manner::Refers(_) | Manner::Asks | Manner::Never | Manner::Itself, Stance::Ask) => {}
@@ -267,7 +273,8 @@ impl Gate {
             Resumed::GoesOn(state) => Some(Invocation { state, ..invocation.clone() }),
             Resumed::Said(Said::Nothing) | Resumed::No => None,
         };
-        let allow = |invocation| Ok(Verdict::Allow(Cleared::of(invocation, Some(Ticket { seal: seal.clone() }))));
+        let allow =
+            |invocation| Ok(Verdict::Allow(Cleared::of(invocation, subject, Some(Ticket { seal: seal.clone() }))));
         if let Some(invocation) = resumed {
             return allow(invocation);
         }
@@ -320,6 +327,7 @@ impl Gate {
             tool_digest: invocation.catalog.tool(tool).map_or_else(nothing, |tool| tool.digest),
             arguments: bound::digest_of(arguments),
             rules: self.rules.as_ref().map_or_else(nothing, CallRules::digest),
+            definition: subject.definition().unwrap_or_else(nothing),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::protocol::digest::Digest;
 use crate::surface::effect::{Judged, Policy, classify};
 use crate::surface::rules::Declared;
 
@@ -32,6 +33,7 @@ pub struct Subject {
     policy: Policy,
     manner: Manner,
     declared: Declared,
+    definition: Option<Digest>,
 }
 
 impl Subject {
@@ -56,6 +58,7 @@ impl Subject {
             policy: Policy::default(),
             manner: Manner::Asks,
             declared: Declared::default(),
+            definition: None,
         }
     }
 
@@ -74,6 +77,14 @@ impl Subject {
         self
     }
 
+    /// By what it is judged, where that may change between two calls: an approval holds for it alone, and nothing else
+    /// is run.
+    #[must_use]
+    pub fn defined_by(mut self, definition: Digest) -> Self {
+        self.definition = Some(definition);
+        self
+    }
+
     /// What becomes of it where it cannot be undone.
     #[must_use]
     pub fn in_manner(mut self, manner: Manner) -> Self {
@@ -89,6 +100,11 @@ impl Subject {
     /// What becomes of it where it cannot be undone.
     pub fn manner(&self) -> &Manner {
         &self.manner
+    }
+
+    /// By what it is judged, where that may change between two calls.
+    pub fn definition(&self) -> Option<Digest> {
+        self.definition
     }
 
     pub(super) fn declared(&self) -> &Declared {
