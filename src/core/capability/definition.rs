@@ -19,6 +19,8 @@ pub fn definition(called: Called<'_>) -> Digest {
         runtime,
         entrypoint,
         folder: _,
+        argv_style,
+        max_concurrent: _,
         args: of_all,
         actions: _,
         secrets,
@@ -32,6 +34,7 @@ pub fn definition(called: Called<'_>) -> Digest {
         .with("name", name.as_str())
         .with("runtime", format!("{runtime:?}"))
         .with("entrypoint", entrypoint.to_string_lossy().into_owned())
+        .with("argv_style", format!("{argv_style:?}"))
         .with("args", args(of_all))
         .with("action", called.action.map(action))
         .with("secrets", secrets.iter().map(secret).collect::<Vec<_>>())
@@ -73,7 +76,7 @@ fn secret(secret: &ManifestSecret) -> Object {
 mod tests {
     use super::*;
     use crate::core::capability::{samples, validate};
-    use crate::surface::manifest::{ArgType, Effects, Runtime};
+    use crate::surface::manifest::{ArgType, ArgvStyle, Effects, Runtime};
 
     #[test]
     fn whatever_makes_another_deed_makes_another_digest_and_nothing_else_does() {
@@ -83,9 +86,10 @@ mod tests {
             definition(validate::action(&manifest, Some("dump")).unwrap())
         };
         let plain = of(&|_| {});
-        let others: [&dyn Fn(&mut Manifest); 9] = [
+        let others: [&dyn Fn(&mut Manifest); 10] = [
             &|manifest| manifest.runtime = Runtime::Python,
             &|manifest| manifest.entrypoint = "/bin/false".into(),
+            &|manifest| manifest.argv_style = ArgvStyle::Space,
             &|manifest| manifest.drives = vec!["mail".into()],
             &|manifest| {
                 manifest.secrets = vec![ManifestSecret { name: "k".into(), description: String::new(), optional: true }]

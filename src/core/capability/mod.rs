@@ -12,6 +12,7 @@ pub mod enrich;
 pub mod listing;
 pub mod normal;
 pub mod operator;
+pub mod places;
 pub mod redact;
 pub mod registry;
 pub mod run;

@@ -3,6 +3,7 @@
 //! Promises: a call that cannot succeed starts nothing and is answered with what would; what a run would do is known
 //! before it is done, for whoever reviews it; every answer is one JSON object in one block of text. Used by the router.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::answer::{self, Answer, Manner, Question};
@@ -96,6 +97,8 @@ struct Plan {
     manifest: Arc<Manifest>,
     action: Option<String>,
     rendered: Rendered,
+    /// The names of arguments that were sent otherwise, and the right ones.
+    coerced: Vec<(String, Json)>,
     /// Of what was judged, so that nothing else is run.
     definition: Digest,
 }
@@ -186,7 +189,7 @@ impl OperatorTool {
         let Operator { registry, manner, .. } = &*self.operator;
         let name = text(arguments, named).unwrap_or_default();
         let typed = text(arguments, "action").filter(|action| !action.is_empty());
-        let given = arguments.get("args").and_then(RawJson::members).unwrap_or_default();
+        let mut given = arguments.get("args").and_then(RawJson::members).unwrap_or_default();
         let Some(runs) = registry.find(Some(kind), &name) else {
             let other = registry.find(None, &name).map(|runs| runs.manifest.kind);
             return Err(self.unknown(&name, kind, other));
@@ -202,17 +205,19 @@ impl OperatorTool {
             let called = Called { manifest, action: None };
             self.failed(enrich::misuse(misuse, called, manner), &[])
         })?;
+        let coerced = if self.declared.coerce_arg_names { coerce(called, &mut given) } else { Vec::new() };
         validate::arguments(called, given.iter().map(|(name, value)| (&**name, value)))
             .map_err(|misuse| self.failed(enrich::misuse(misuse, called, manner), &[]))?;
         let action = called.action.map(|action| action.name.as_str());
         let fed = |name: &str| called.args().iter().any(|arg| arg.name == name && arg.stdin);
         let rendered =
-            argv::render(action, given.iter().map(|(name, value)| (&**name, value)), fed).map_err(|bad| {
-                let failure = Normal::failed("bad_argument", bad.to_string());
-                self.failed(enrich::failure(failure, called, manner), &[])
-            })?;
+            argv::render(action, given.iter().map(|(name, value)| (&**name, value)), manifest.argv_style, fed)
+                .map_err(|bad| {
+                    let failure = Normal::failed("bad_argument", bad.to_string());
+                    self.failed(enrich::failure(failure, called, manner), &[])
+                })?;
         let (action, definition) = (action.map(str::to_owned), definition(called));
-        Ok(Plan { manifest: Arc::clone(manifest), action, rendered, definition })
+        Ok(Plan { manifest: Arc::clone(manifest), action, rendered, coerced, definition })
     }
 
     /// What is told where a run would not be of what was judged.
@@ -230,15 +235,14 @@ impl OperatorTool {
             return defect("the secrets of a capability could not be read");
         };
         let timeout = self.declared.timeout.unwrap_or_else(|| run::timeout_of(called.manifest.kind));
-        let rendered = plan.rendered.clone();
-        let job = Job { manifest: called.manifest, rendered, secrets, principal, cwd, timeout };
+        let (rendered, workspace) = (plan.rendered.clone(), self.operator.registry.workspace());
+        let job = Job { manifest: called.manifest, rendered, secrets, principal, workspace, cwd, timeout };
         let normal = run::run(job, caller).await;
         let names: Vec<&str> = called.args().iter().map(|arg| arg.name.as_str()).collect();
-        if normal.ok {
-            self.told(normal.into_object().into_json(), false, &names)
-        } else {
-            self.failed(enrich::failure(normal, called, &self.operator.manner), &names)
-        }
+        let ok = normal.ok;
+        let told = if ok { normal.into_object() } else { enrich::failure(normal, called, &self.operator.manner) };
+        let coerced = (!plan.coerced.is_empty()).then(|| Json::Object(plan.coerced.clone()));
+        self.told(told.with_some("coerced_args", coerced).into_json(), !ok, &names)
     }
 
     async fn capabilities(&self, arguments: &Arguments) -> Outcome {
@@ -344,6 +348,20 @@ fn text(arguments: &Arguments, key: &str) -> Option<String> {
     arguments.get(key).and_then(RawJson::as_text)
 }
 
+/// Gives arguments the names that they have in the manifest, each where that is sure and not sent too; what was changed.
+fn coerce(called: Called<'_>, given: &mut [(Box<str>, RawJson)]) -> Vec<(String, Json)> {
+    let mut taken: HashSet<Box<str>> = given.iter().map(|(name, _)| name.clone()).collect();
+    let mut coerced = Vec::new();
+    for (name, _) in given {
+        let Some(twin) = validate::twin(called, name) else { continue };
+        if taken.insert(twin.into()) {
+            coerced.push((name.to_string(), Json::String(twin.to_owned())));
+            *name = twin.into();
+        }
+    }
+    coerced
+}
+
 /// A count as sent, which a schema holds between 1 and 50.
 fn whole(count: f64) -> usize {
     (1..=super::search::LIMIT_AT_MOST).rev().find(|n| f64::from(u32::try_from(*n).unwrap_or(0)) <= count).unwrap_or(1)
@@ -387,7 +405,7 @@ mod tests {
         manifest("write");
         let registry = Registry::open(folder.path(), Options::default(), Arc::new(FromEnvironment)).unwrap();
         let operator = Arc::new(Operator::new(Arc::new(registry), &[], |_| None));
-        let declared = DeclaredBuiltin { builtin: Builtin::RunTool, timeout: None, cap: None };
+        let declared = DeclaredBuiltin { builtin: Builtin::RunTool, timeout: None, cap: None, coerce_arg_names: false };
         let tool = OperatorTool::new(declared, operator);
         let call = serde_json::json!({ "tool": "t", "action": "go" });
         let arguments = Arguments::new(RawJson::encode(&call)).unwrap();

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::listing::{Listed, Runs};
+use super::run;
 use super::secrets::Secrets;
 use crate::surface::manifest::{
     CapabilityKind, Found, Manifest, Scan, ScanEntry, SkillManifest, State, readiness, scan,
@@ -28,11 +29,13 @@ pub struct Options {
     pub ttl: Duration,
     /// The folders of tools that are hidden; those of the project's own file if absent.
     pub hide: Option<Vec<String>>,
+    /// The workspace that programs are told they work in.
+    pub workspace: Option<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { ttl: TTL, hide: None }
+        Self { ttl: TTL, hide: None, workspace: None }
     }
 }
 
@@ -43,7 +46,8 @@ impl Options {
         let ttl = seconds.filter(|seconds| seconds.is_finite()).map(|seconds| seconds.clamp(0.0, 86_400.0));
         let hide = variable(HIDE_VARIABLE)
             .map(|said| said.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect());
-        Self { ttl: ttl.map_or(TTL, Duration::from_secs_f64), hide }
+        let workspace = variable(run::WORKSPACE_VARIABLE).filter(|said| !said.is_empty());
+        Self { ttl: ttl.map_or(TTL, Duration::from_secs_f64), hide, workspace }
     }
 }
 
@@ -73,6 +77,11 @@ impl Registry {
     /// The project's folder, links resolved.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The workspace that programs are told they work in: what whoever started this server says, and no call.
+    pub fn workspace(&self) -> Option<&str> {
+        self.options.workspace.as_deref()
     }
 
     /// The tool or the agent of that name, tools first; none that is hidden.
@@ -304,7 +313,7 @@ mod tests {
     #[test]
     fn a_change_is_seen_within_the_ttl() {
         let folder = project();
-        let registry = open(folder.path(), Options { ttl: Duration::from_secs(3600), hide: None }, &[]);
+        let registry = open(folder.path(), Options { ttl: Duration::from_secs(3600), ..Options::default() }, &[]);
         let description = || registry.find(None, "a").unwrap().manifest.description.clone();
         assert_eq!(description(), "A.");
         put(folder.path(), "tools/a/tool.yaml", "name: a\ndescription: Another.\n");
@@ -320,10 +329,10 @@ mod tests {
     #[test]
     fn a_scan_is_kept_for_the_ttl() {
         let folder = project();
-        let registry = open(folder.path(), Options { ttl: Duration::from_secs(3600), hide: None }, &[]);
+        let registry = open(folder.path(), Options { ttl: Duration::from_secs(3600), ..Options::default() }, &[]);
         let first = registry.current();
         assert!(Arc::ptr_eq(&first, &registry.current()));
-        let off = open(folder.path(), Options { ttl: Duration::ZERO, hide: None }, &[]);
+        let off = open(folder.path(), Options { ttl: Duration::ZERO, ..Options::default() }, &[]);
         assert!(!Arc::ptr_eq(&off.current(), &off.current()));
     }
 
@@ -346,8 +355,17 @@ mod tests {
     #[test]
     fn options_are_read_as_the_contract_says() {
         let read = |ttl: Option<&str>, hide: Option<&str>| {
-            Options::read(|name| if name == TTL_VARIABLE { ttl } else { hide }.map(str::to_owned))
+            let said = |name: &str| match name {
+                TTL_VARIABLE => ttl,
+                HIDE_VARIABLE => hide,
+                _ => None,
+            };
+            Options::read(|name| said(name).map(str::to_owned))
         };
+        let workspace =
+            |said: &'static str| Options::read(|name| (name == "AAT_WORKSPACE_ID").then(|| said.to_owned()));
+        assert_eq!(workspace("w-1").workspace.as_deref(), Some("w-1"));
+        assert_eq!(workspace("").workspace, None);
         for (said, seconds) in [
             (None, 30.0),
             (Some("x"), 30.0),
