@@ -178,10 +178,10 @@ impl OperatorTool {
         // Manifests may have to be read, and long arguments held against a schema.
         let (tool, arguments) = (self.clone(), arguments.detached());
         let planned = blocking(move || tool.planned(&arguments)).await;
-        planned.unwrap_or_else(|| Err(defect("a capability could not be looked up"))).map_err(Box::new)
+        planned.unwrap_or_else(|| Err(defect("a capability could not be looked up").into()))
     }
 
-    fn planned(&self, arguments: &Arguments) -> Result<Plan, Outcome> {
+    fn planned(&self, arguments: &Arguments) -> Result<Plan, Box<Outcome>> {
         let (kind, named) = match self.builtin() {
             Builtin::RunAgent | Builtin::RunAgentConfirmed => (CapabilityKind::Agent, "agent"),
             _ => (CapabilityKind::Tool, "tool"),
@@ -192,29 +192,29 @@ impl OperatorTool {
         let mut given = arguments.get("args").and_then(RawJson::members).unwrap_or_default();
         let Some(runs) = registry.find(Some(kind), &name) else {
             let other = registry.find(None, &name).map(|runs| runs.manifest.kind);
-            return Err(self.unknown(&name, kind, other));
+            return Err(self.unknown(&name, kind, other).into());
         };
         let manifest = &runs.manifest;
         if kind == CapabilityKind::Agent && self.operator.turn.refuses(&name, typed.as_deref()) {
-            return Err(self.failed(managed_turn(&name, typed.as_deref()), &[]));
+            return Err(self.failed(managed_turn(&name, typed.as_deref()), &[]).into());
         }
         if !runs.is_ready() {
-            return Err(self.failed(self.not_ready(&runs), &[]));
+            return Err(self.failed(self.not_ready(&runs), &[]).into());
         }
         let called = validate::action(manifest, typed.as_deref()).map_err(|misuse| {
             let called = Called { manifest, action: None };
-            self.failed(enrich::misuse(misuse, called, manner), &[])
+            Box::new(self.failed(enrich::misuse(misuse, called, manner), &[]))
         })?;
         let coerced = if self.declared.coerce_arg_names { coerce(called, &mut given) } else { Vec::new() };
         validate::arguments(called, given.iter().map(|(name, value)| (&**name, value)))
-            .map_err(|misuse| self.failed(enrich::misuse(misuse, called, manner), &[]))?;
+            .map_err(|misuse| Box::new(self.failed(enrich::misuse(misuse, called, manner), &[])))?;
         let action = called.action.map(|action| action.name.as_str());
         let fed = |name: &str| called.args().iter().any(|arg| arg.name == name && arg.stdin);
         let rendered =
             argv::render(action, given.iter().map(|(name, value)| (&**name, value)), manifest.argv_style, fed)
                 .map_err(|bad| {
                     let failure = Normal::failed("bad_argument", bad.to_string());
-                    self.failed(enrich::failure(failure, called, manner), &[])
+                    Box::new(self.failed(enrich::failure(failure, called, manner), &[]))
                 })?;
         let (action, definition) = (action.map(str::to_owned), definition(called));
         Ok(Plan { manifest: Arc::clone(manifest), action, rendered, coerced, definition })
