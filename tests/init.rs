@@ -141,8 +141,9 @@ fn names_that_some_client_refuses_are_refused() {
 fn a_project_of_capabilities_has_a_manifest_and_a_surface_for_operators() {
     for (runtime, entry) in [("exec", "hello"), ("python", "main.py")] {
         let root = tempfile::tempdir().unwrap();
-        let (code, _, stderr) = twodoor(root.path(), &["init", "ops", "--capability", "--runtime", runtime]);
+        let (code, stdout, stderr) = twodoor(root.path(), &["init", "ops", "--capability", "--runtime", runtime]);
         assert_eq!(code, 0, "{stderr}");
+        assert!(stdout.contains("\n  twodoor call capabilities -s operator.yaml\n"), "{stdout}");
         let text = |file: &str| fs::read_to_string(root.path().join("ops").join(file)).unwrap();
         assert!(text("tools/hello/tool.yaml").contains(&format!("runtime: {runtime}\nentrypoint: {entry}\n")));
         assert!(root.path().join("ops/tools/hello").join(entry).exists());
@@ -171,4 +172,8 @@ fn a_project_of_capabilities_passes_check_without_a_warning() {
     }
     let (code, stdout, stderr) = twodoor(&project, &["call", "hello", "name=Ada"]);
     assert_eq!((code, stdout.contains("Hello, Ada!")), (0, true), "{stderr}");
+    let readme = fs::read_to_string(project.join("README.md")).unwrap();
+    assert!(readme.contains("\ntwodoor serve operator.yaml\n```") && !readme.contains('@'), "{readme}");
+    let (code, stdout, stderr) = twodoor(&project, &["call", "capabilities", "-s", "operator.yaml"]);
+    assert_eq!((code, stdout.contains("hello")), (0, true), "{stderr}");
 }

@@ -15,6 +15,7 @@ use twodoor::core::Router;
 use twodoor::core::capability::Registry;
 use twodoor::core::capability::registry::Options;
 use twodoor::core::capability::secrets::Secrets;
+use twodoor::core::gate::{Approvals, Decision, Desk, Stance};
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::{
     Arguments, Caller, Catalog, CatalogParts, ClientCapabilities, Invocation, Invoke, Notice, Operation, Outcome,
@@ -55,7 +56,7 @@ impl Secrets for Vault {
 const ECHO: &str = r#"
 import json, os, sys
 stdin = sys.stdin.read()
-print(json.dumps({"argv": sys.argv[1:], "stdin": len(stdin), "begins": stdin[:10], "env": sorted(os.environ), "user": os.environ.get("AAT_USER_ID"), "cwd": os.getcwd()}))
+print(json.dumps({"argv": sys.argv[1:], "stdin": len(stdin), "begins": stdin[:10], "env": sorted(os.environ), "user": os.environ.get("AAT_USER_ID"), "workspace": os.environ.get("AAT_WORKSPACE_ID"), "cwd": os.getcwd()}))
 "#;
 
 const ECHO_MANIFEST: &str = r#"
@@ -74,6 +75,7 @@ actions:
       - { name: list, type: array, description: A list. }
       - { name: obj, type: object, description: An object. }
       - { name: long, type: string, stdin: true, description: A long text. }
+      - { name: rows, type: array, description: Rows., schema: { items: { type: object, required: [id] }, maxItems: 2 } }
   - name: read-path
     description: Read a path.
     args:
@@ -165,6 +167,25 @@ fn project() -> TempDir {
     folder
 }
 
+fn tools<N: Into<String>>(
+    coerce_arg_names: bool,
+    timeout: Option<Duration>,
+    named: impl Fn(Builtin) -> N,
+) -> [DeclaredTool; 6] {
+    Builtin::ALL.map(|builtin| DeclaredTool {
+        asks_itself: false,
+        defaults: Vec::new(),
+        name: named(builtin).into(),
+        policy: Policy::of_flags(Some(!builtin.runs()), None),
+        backend: DeclaredBackend::Builtin(DeclaredBuiltin { builtin, timeout, cap: None, coerce_arg_names }),
+    })
+}
+
+fn router(folder: &TempDir, tools: &[DeclaredTool], variable: impl Fn(&str) -> Option<String>) -> Router {
+    let registry = Registry::open(folder.path(), Options::read(&variable), Arc::new(Vault)).unwrap();
+    Router::new(Vec::new()).with_operator(tools, Arc::new(registry), variable)
+}
+
 struct Served {
     folder: TempDir,
     router: Router,
@@ -181,28 +202,29 @@ impl Served {
         limit: Option<Duration>,
         named: impl Fn(Builtin) -> String,
     ) -> Self {
+        Self::coercing(false, variable, limit, named)
+    }
+
+    fn coercing(
+        coerce_arg_names: bool,
+        variable: impl Fn(&str) -> Option<String>,
+        limit: Option<Duration>,
+        named: impl Fn(Builtin) -> String,
+    ) -> Self {
         twodoor::core::process::become_subreaper().unwrap();
         let folder = project();
-        let registry = Registry::open(folder.path(), Options::default(), Arc::new(Vault)).unwrap();
-        let tools = Builtin::ALL.map(|builtin| DeclaredTool {
-            asks_itself: false,
-            defaults: Vec::new(),
-            name: named(builtin),
-            policy: Policy::of_flags(Some(!builtin.runs()), None),
-            backend: DeclaredBackend::Builtin(DeclaredBuiltin { builtin, timeout: limit, cap: None }),
-        });
+        let router = router(&folder, &tools(coerce_arg_names, limit, &named), variable);
         let parts = Builtin::ALL.map(|builtin| {
             let mut parts = ToolParts::new(named(builtin));
             parts.input_schema = builtin.definition().input_schema;
             parts
         });
         let parts = CatalogParts { tools: parts.to_vec(), ..CatalogParts::new("operator", "1.0.0") };
-        let router = Router::new(Vec::new()).with_operator(&tools, Arc::new(registry), variable);
         Self { folder, router, catalog: Arc::new(Catalog::build(parts).unwrap()) }
     }
 
-    async fn outcome(&self, tool: &str, arguments: &Value, principal: Principal, peer: Arc<Peer>) -> Outcome {
-        let invocation = Invocation {
+    fn invocation(&self, tool: &str, arguments: &Value, principal: Principal) -> Invocation {
+        Invocation {
             catalog: Arc::clone(&self.catalog),
             operation: Operation::Call {
                 tool: ToolName::new(tool).unwrap(),
@@ -214,7 +236,11 @@ impl Served {
             principal,
             revision: Revision::MODERN,
             client: ClientCapabilities::default(),
-        };
+        }
+    }
+
+    async fn outcome(&self, tool: &str, arguments: &Value, principal: Principal, peer: Arc<Peer>) -> Outcome {
+        let invocation = self.invocation(tool, arguments, principal);
         timeout(PATIENCE, self.router.invoke(invocation, peer)).await.expect("an end in time")
     }
 
@@ -330,6 +356,13 @@ async fn a_wrong_use_is_answered_with_the_right_one_and_starts_nothing() {
         (run(json!({ "n": "3" })), json!({ "action": "show" })),
         (run(json!({ "--text": "x" })), json!({ "unknown_args": [{ "name": "--text", "did_you_mean": ["text"] }] })),
         (json!({ "tool": "echo" }), json!({ "action_count": 2 })),
+        // A parser that takes beginnings of flags never sees one.
+        (
+            run(json!({ "max-res": 3 })),
+            json!({ "unknown_args": [{ "name": "max-res", "did_you_mean": ["max-results"] }] }),
+        ),
+        (run(json!({ "rows": [{ "id": 1 }, {}] })), json!({ "action": "show" })),
+        (run(json!({ "rows": [{ "id": 1 }, { "id": 2 }, { "id": 3 }] })), json!({ "of": "echo" })),
     ] {
         let (complete, value) = served.call("run_tool", call.clone()).await;
         assert!(
@@ -347,6 +380,95 @@ async fn a_wrong_use_is_answered_with_the_right_one_and_starts_nothing() {
     assert!(value["hint"].as_str().unwrap().contains("run_agent"), "{value}");
     let (_, value) = served.call("run_tool", json!({ "tool": "broken" })).await;
     assert_eq!(value["error"]["code"], "unknown_capability");
+}
+
+#[tokio::test]
+async fn a_value_beside_the_schema_of_its_argument_is_told_where_it_does_not_fit() {
+    let served = Served::new();
+    assert_eq!(served.show(json!({ "rows": [{ "id": 1 }] })).await, ["show", "--rows", "[{\"id\":1}]"]);
+    let call = json!({ "tool": "echo", "action": "show", "args": { "rows": [{ "id": 1 }, {}] } });
+    let (_, value) = served.call("run_tool", call).await;
+    let message = value["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("argument \"rows\" does not fit its schema: at /1") && message.contains("id"),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn a_name_with_the_wrong_dashes_is_taken_where_the_surface_says_so_and_told() {
+    let served = Served::coercing(true, |_| None, None, |builtin| builtin.name().to_owned());
+    let call = |args: Value| json!({ "tool": "echo", "action": "show", "args": args });
+    let (complete, value) = served.call("run_tool", call(json!({ "max_results": 3, "text": "a_b" }))).await;
+    assert!(complete, "{value}");
+    assert_eq!(value["data"]["argv"], json!(["show", "--max-results", "3", "--text=a_b"]));
+    assert_eq!(value["coerced_args"], json!({ "max_results": "max-results" }));
+    let (_, value) = served.call("run_tool", call(json!({ "max-results": 3 }))).await;
+    assert_eq!(value.get("coerced_args"), None, "{value}");
+    for wrong in
+        [json!({ "max_results": 3, "max-results": 4 }), json!({ "maxresults": 3 }), json!({ "max_results": "3" })]
+    {
+        let (complete, value) = served.call("run_tool", call(wrong)).await;
+        assert!(!complete && value["error"]["code"] == "usage", "{value}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_knows_no_equals_sign_gets_its_values_apart() {
+    let served = Served::new();
+    let path = served.folder.path().join("tools/echo/tool.yaml");
+    fs::write(path, format!("{ECHO_MANIFEST}argv_style: space\n")).unwrap();
+    assert_eq!(served.show(json!({ "text": "a b" })).await, ["show", "--text", "a b"]);
+    assert_eq!(served.show(json!({ "text": "--evil" })).await, ["show", "--text=--evil"]);
+}
+
+#[tokio::test]
+async fn one_run_more_than_a_manifest_allows_waits_and_is_told_when_nothing_ended() {
+    let served = Served::new();
+    let path = served.folder.path().join("tools/noise/tool.yaml");
+    let manifest = fs::read_to_string(&path).unwrap();
+    fs::write(path, format!("{manifest}max_concurrent: 1\n")).unwrap();
+    let (_, whole) = served.call("capabilities", json!({ "name": "noise" })).await;
+    assert_eq!(whole["capability"]["max_concurrent"], 1);
+    let peer = Arc::new(Peer(watch::Sender::new(false)));
+    let call = json!({ "tool": "noise", "action": "slow" });
+    let other = async {
+        while !served.folder.path().join("ready").exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let mut waiting = std::pin::pin!(served.noise("last-line"));
+        tokio::select! {
+            biased;
+            early = &mut waiting => panic!("it did not wait: {early:?}"),
+            (_, echo) = served.call("run_tool", json!({ "tool": "echo", "action": "show" })) => {
+                assert_eq!(echo["ok"], true, "another capability goes on: {echo}");
+            }
+        }
+        peer.0.send_replace(true);
+        waiting.await
+    };
+    let (_, (complete, value)) =
+        tokio::join!(served.outcome("run_tool", &call, Principal::LOCAL, Arc::clone(&peer)), other);
+    assert!(complete && value["ok"] == true, "{value}");
+
+    fs::remove_file(served.folder.path().join("ready")).unwrap();
+    let peer = Arc::new(Peer(watch::Sender::new(false)));
+    let impatient = router(&served.folder, &tools(false, Some(Duration::from_millis(200)), Builtin::name), |_| None);
+    let other = async {
+        while !served.folder.path().join("ready").exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let call = json!({ "tool": "noise", "action": "last-line" });
+        let busy =
+            impatient.invoke(served.invocation("run_tool", &call, Principal::LOCAL), Arc::clone(&peer) as _).await;
+        peer.0.send_replace(true);
+        busy
+    };
+    let (_, outcome) = tokio::join!(served.outcome("run_tool", &call, Principal::LOCAL, Arc::clone(&peer)), other);
+    let Outcome::Failed(content) = outcome else { panic!("{outcome:?}") };
+    let busy: Value = serde_json::from_str(&content.plain_text()).unwrap();
+    assert_eq!((&busy["error"]["code"], &busy["returncode"]), (&json!("busy"), &Value::Null), "{busy}");
+    assert!(busy["hint"].as_str().unwrap().contains("again"), "{busy}");
 }
 
 #[tokio::test]
@@ -453,6 +575,35 @@ async fn the_user_comes_from_who_was_proven_and_from_nothing_else() {
 }
 
 #[tokio::test]
+async fn the_workspace_comes_from_the_servers_environment_and_from_nothing_else() {
+    let variable = |name: &str| (name == "AAT_WORKSPACE_ID").then(|| "w-1".to_owned());
+    let served = Served::with(variable, None, |builtin| builtin.name().to_owned());
+    let call = json!({ "tool": "echo", "action": "show" });
+    let (_, told) = served.call("run_tool", call.clone()).await;
+    assert_eq!((&told["data"]["workspace"], &told["data"]["user"]), (&json!("w-1"), &Value::Null));
+    let (_, none) = Served::new().call("run_tool", call).await;
+    assert_eq!(none["data"]["workspace"], Value::Null);
+    let claimed = json!({ "tool": "echo", "action": "show", "args": { "workspace": "w-2" } });
+    let (complete, value) = served.call("run_tool", claimed).await;
+    assert!(!complete && value["error"]["code"] == "usage", "{value}");
+}
+
+#[tokio::test]
+async fn what_an_action_does_is_told_before_it_is_called() {
+    let served = Served::new();
+    let (_, whole) = served.call("capabilities", json!({ "name": "noise" })).await;
+    let actions = whole["capability"]["actions"].as_array().unwrap();
+    let delete = actions.iter().find(|action| action["name"] == "delete-all").unwrap();
+    assert_eq!((&delete["effects"], &delete["blast_class"]), (&json!("irreversible"), &json!("data-loss")));
+    let plain = actions.iter().find(|action| action["name"] == "plain").unwrap();
+    assert_eq!((&plain["effects"], plain.get("blast_class")), (&json!("write"), None));
+    let (_, one) = served.call("capabilities", json!({ "name": "noise", "action": "delete-all" })).await;
+    assert_eq!(one["capability"]["action"]["effects"], "irreversible");
+    let (_, flat) = served.call("capabilities", json!({ "name": "leak" })).await;
+    assert_eq!(flat["capability"]["effects"], "write", "{flat}");
+}
+
+#[tokio::test]
 async fn an_agent_runs_and_one_that_would_drive_its_own_turn_does_not() {
     let served = Served::new();
     let (complete, value) = served.call("run_agent", json!({ "agent": "helper", "action": "guidance" })).await;
@@ -497,6 +648,41 @@ async fn what_cannot_be_undone_is_refused_with_the_name_of_the_tool_that_asks() 
         .call("ops_run_tool", json!({ "tool": "echo", "action": "show", "args": { "text": "please send and delete" } }))
         .await;
     assert!(complete, "values are not looked at");
+}
+
+#[tokio::test]
+async fn an_approval_of_a_manifest_runs_no_other() {
+    let mut served = Served::new();
+    let state = tempfile::tempdir().unwrap();
+    let desk = Arc::new(Desk::new(Stance::Ask));
+    desk.open(state.path()).unwrap();
+    served.router = std::mem::take(&mut served.router).at(desk);
+    let call = json!({ "tool": "noise", "action": "delete-all" });
+    let requested = async || {
+        let (_, value) = served.call("run_tool_confirmed", call.clone()).await;
+        assert_eq!(value["status"], "approval_required", "{value}");
+        value["approval_required"]["request_id"].as_str().unwrap().to_owned()
+    };
+    let id = requested().await;
+    assert_eq!(requested().await, id);
+    let approvals = Approvals::open(state.path()).unwrap();
+    approvals.decide(&approvals.named(&id).unwrap(), Decision::Approve).unwrap();
+
+    let path = served.folder.path().join("tools/noise/tool.yaml");
+    let manifest = fs::read_to_string(&path).unwrap();
+    for (was, is) in [
+        ("Does delete-all.", "Sends it too."),
+        ("delete-all,", "delete-all, effects: irreversible,"),
+        ("noise.sh", "other.sh"),
+    ] {
+        fs::copy(path.with_file_name("noise.sh"), path.with_file_name("other.sh")).unwrap();
+        fs::write(&path, manifest.replace(was, is)).unwrap();
+        assert_ne!(requested().await, id, "{is}");
+    }
+    assert!(!served.folder.path().join("deleted").exists(), "what was approved is something else");
+    fs::write(&path, manifest).unwrap();
+    let (complete, value) = served.call("run_tool_confirmed", call.clone()).await;
+    assert!(complete && value["data"]["deleted"] == true, "{value}");
 }
 
 #[tokio::test]

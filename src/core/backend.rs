@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::capability::operator::{Operator, OperatorTool, Shelf};
+use super::capability::operator::{Operator, OperatorTool};
 use super::capability::registry::{Options, Registry};
 use super::capability::secrets::FromEnvironment;
 use super::capability::target::TargetTool;
@@ -61,7 +61,7 @@ impl Backend {
         match self {
             Self::Command(tool) => tool.run(Called::new(arguments, invocation), caller).await,
             Self::Target(tool) => tool.run(arguments, &invocation.principal, caller).await,
-            Self::Operator(tool) => tool.run(arguments, &invocation.principal, caller).await,
+            Self::Operator(tool) => tool.run(arguments, cleared.definition(), &invocation.principal, caller).await,
             Self::Http(tool) => tool.run(arguments, caller).await,
             Self::Upstream(tool) => tool.run(Passed::new(arguments, invocation), caller).await,
         }
@@ -166,10 +166,10 @@ impl Router {
     pub fn with_operator(
         mut self,
         tools: &[DeclaredTool],
-        shelf: Arc<dyn Shelf>,
+        registry: Arc<Registry>,
         variable: impl Fn(&str) -> Option<String>,
     ) -> Self {
-        let operator = Arc::new(Operator::new(shelf, tools, variable));
+        let operator = Arc::new(Operator::new(registry, tools, variable));
         self.tools.extend(tools.iter().filter_map(|tool| {
             let backend = Backend::Operator(OperatorTool::new(tool.builtin()?.clone(), Arc::clone(&operator)));
             let (policy, declared) = (tool.policy, Declared::default());

@@ -93,11 +93,16 @@ impl Builtin {
         }
     }
 
-    /// How long a call of it may take, which is longer than what it runs, so that the answer says what was too slow.
+    /// How long a call waits at most while a capability has as many runs as it may.
+    pub const WAIT: Duration = Duration::from_secs(10);
+
+    /// How long a call of it may take, which is longer than what it runs and waits for, so that the answer says what was
+    /// too slow.
     pub fn deadline(self, timeout: Option<Duration>) -> Duration {
         /// For stopping a program that does not want to end.
         const GRACE: Duration = Duration::from_secs(10);
-        timeout.unwrap_or_else(|| self.timeout()).saturating_add(GRACE).min(DEADLINE_AT_MOST)
+        let timeout = timeout.unwrap_or_else(|| self.timeout());
+        timeout.saturating_add(Self::WAIT.min(timeout)).saturating_add(GRACE).min(DEADLINE_AT_MOST)
     }
 
     /// Its definition.

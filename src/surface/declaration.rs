@@ -81,6 +81,8 @@ pub struct DeclaredBuiltin {
     pub timeout: Option<Duration>,
     /// Most bytes of an answer; as many as usual if absent.
     pub cap: Option<usize>,
+    /// Whether an argument of a capability may be named with `_` for `-`, or the other way round.
+    pub coerce_arg_names: bool,
 }
 
 /// An action of a registered capability as declared: what it is was checked, and is found again at each call.

@@ -75,6 +75,7 @@ pub(crate) fn all(file: &SurfaceFile<'_>, resolved: Resolved) -> Option<Declared
                     builtin: *builtin,
                     timeout: tool.backend.timeout,
                     cap: tool.backend.cap,
+                    coerce_arg_names: tool.coerce_arg_names,
                 })
             }
             KindEntry::Target(target) => {

@@ -79,9 +79,19 @@ impl Init {
             if self.folder.as_os_str() == "." { String::new() } else { format!("  cd {}\n", show::quoted(&[shown])) };
         show::out(&format!(
             "\nnext:\n{go}  twodoor check\n  twodoor call hello name=Ada\n  twodoor serve --http 127.0.0.1:8484\n  \
-             twodoor install claude-code\n"
+             twodoor install claude-code\n{}",
+            self.operator_steps("  ")
         ));
         Ok(())
+    }
+
+    /// What to do with the other surface of a project that has one.
+    fn operator_steps(&self, indent: &str) -> String {
+        if !self.capability {
+            return String::new();
+        }
+        let steps = ["check operator.yaml", "call capabilities -s operator.yaml", "serve operator.yaml"];
+        steps.map(|step| format!("{indent}twodoor {step}\n")).concat()
     }
 
     fn name(&self) -> Result<String, Problem> {
@@ -115,6 +125,7 @@ impl Init {
                 .replace("@ENTRY@", entry)
                 .replace("@RUNTIME@", runtime)
                 .replace("@FILES@", &more)
+                .replace("@NEXT@", &self.operator_steps(""))
         };
         let made = |path, text: &str, mode| Made { path, text: filled(text), mode };
         let surface = if self.capability { include_str!("capability.yaml") } else { include_str!("surface.yaml") };

@@ -9,7 +9,8 @@ use super::validate;
 use super::words::{Object, beginning};
 use crate::protocol::Json;
 use crate::protocol::json::shortened;
-use crate::surface::manifest::{CapabilityKind, Manifest, ManifestArg, State};
+use crate::surface::effect::{BlastClass, classify};
+use crate::surface::manifest::{CapabilityKind, Manifest, ManifestAction, ManifestArg, State};
 
 /// Bytes of a capability's full answer beyond which it becomes names, where nothing is said.
 pub const MAX_BYTES: usize = 40_000;
@@ -207,7 +208,8 @@ fn one_action(manifest: &Manifest, typed: &str, manner: &Manner) -> Answer {
     let described = Object::new()
         .with("name", action.name.as_str())
         .with("description", action.description.as_str())
-        .with("args", args(&action.args))
+        .with("args", args(&action.args));
+    let described = effects(described, manifest, Some(action))
         .with_some("examples", some(&action.examples))
         .with_some("output_schema", action.output_schema.as_deref());
     let told = Object::new()
@@ -225,16 +227,17 @@ fn whole(runs: &Runs, manner: &Manner) -> Answer {
         .actions
         .iter()
         .map(|action| {
-            Object::new()
+            let told = Object::new()
                 .with("name", action.name.as_str())
                 .with("description", action.description.as_str())
-                .with("args", args(&action.args))
+                .with("args", args(&action.args));
+            effects(told, manifest, Some(action))
         })
         .collect();
     let drives = (manifest.kind == CapabilityKind::Agent).then(|| manifest.drives.clone());
-    let mut told = head(runs).with("tools", drives);
+    let mut told = head(runs).with("max_concurrent", manifest.max_concurrent).with("tools", drives);
     if manifest.actions.is_empty() {
-        told = told
+        told = effects(told, manifest, None)
             .with("args", args(&manifest.args))
             .with_some("examples", some(&manifest.examples))
             .with_some("output_schema", manifest.output_schema.as_deref())
@@ -261,6 +264,13 @@ fn whole(runs: &Runs, manner: &Manner) -> Answer {
         told.with("hint", hint).with("actions", names)
     };
     Answer::of(Object::new().with("capability", told))
+}
+
+/// With what it does: what cannot be undone is asked about before it runs.
+fn effects(told: Object, manifest: &Manifest, action: Option<&ManifestAction>) -> Object {
+    let names = std::iter::once(manifest.name.as_str()).chain(action.map(|action| action.name.as_str()));
+    let judged = classify(names, action.map(ManifestAction::policy).unwrap_or_default());
+    told.with("effects", judged.effect.name()).with_some("blast_class", judged.blast_class.map(BlastClass::name))
 }
 
 fn head(runs: &Runs) -> Object {

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use crate::protocol::json::{JsonLimits, Kind};
 use crate::protocol::{Json, RawJson};
+use crate::surface::manifest::ArgvStyle;
 
 /// Longest element of an argument vector that Linux takes, with the NUL that ends it.
 const ELEMENT_BYTES: usize = 128 * 1024;
@@ -55,6 +56,7 @@ pub enum BadArgument {
 pub fn render<'a>(
     action: Option<&str>,
     arguments: impl IntoIterator<Item = (&'a str, &'a RawJson)>,
+    style: ArgvStyle,
     fed: impl Fn(&str) -> bool,
 ) -> Result<Rendered, BadArgument> {
     let mut rendered = Rendered { argv: action.map(str::to_owned).into_iter().collect(), input: None };
@@ -81,7 +83,7 @@ pub fn render<'a>(
         if text.contains('\0') {
             return Err(BadArgument::Nul(name.to_owned()));
         }
-        let joined = value.kind() == Kind::String || text.starts_with('-');
+        let joined = text.starts_with('-') || (value.kind() == Kind::String && style == ArgvStyle::Eq);
         let length = if joined { flag.len() + 1 + text.len() } else { text.len() };
         // What begins with "@" would be a reference to a capability that knows references.
         let refers = value.kind() == Kind::String && text.starts_with('@');
@@ -89,7 +91,10 @@ pub fn render<'a>(
             if let Some(first) = fed_already.replace(name) {
                 return Err(BadArgument::TwoFed(first.to_owned(), name.to_owned()));
             }
-            rendered.argv.push(format!("{flag}=@-"));
+            rendered.argv.extend(match style {
+                ArgvStyle::Eq => vec![format!("{flag}=@-")],
+                ArgvStyle::Space => vec![flag, "@-".to_owned()],
+            });
             rendered.input = Some(text.into_bytes());
         } else if length >= ELEMENT_BYTES {
             return Err(BadArgument::TooLong { name: name.to_owned(), bytes: length });
@@ -122,9 +127,13 @@ mod tests {
     use super::*;
 
     fn rendered(arguments: &str, fed: &[&str]) -> Result<Rendered, BadArgument> {
+        styled(arguments, ArgvStyle::Eq, fed)
+    }
+
+    fn styled(arguments: &str, style: ArgvStyle, fed: &[&str]) -> Result<Rendered, BadArgument> {
         let arguments = RawJson::new(Bytes::copy_from_slice(arguments.as_bytes()), &JsonLimits::default()).unwrap();
         let members = arguments.members().unwrap();
-        render(Some("act"), members.iter().map(|(name, value)| (&**name, value)), |name| fed.contains(&name))
+        render(Some("act"), members.iter().map(|(name, value)| (&**name, value)), style, |name| fed.contains(&name))
     }
 
     fn argv(arguments: &str) -> Vec<String> {
@@ -178,7 +187,7 @@ mod tests {
     fn the_order_is_that_of_the_call_and_without_an_action_flags_come_first() {
         assert_eq!(argv(r#"{"z":1,"a":"x","m":true}"#), ["--z", "1", "--a=x", "--m"]);
         let value = RawJson::encode(&1);
-        assert_eq!(render(None, [("k", &value)], |_| false).unwrap().argv, ["--k", "1"]);
+        assert_eq!(render(None, [("k", &value)], ArgvStyle::Eq, |_| false).unwrap().argv, ["--k", "1"]);
     }
 
     #[test]
@@ -218,6 +227,18 @@ mod tests {
         assert_eq!(rendered(&shorter, &[]).unwrap().argv[1].len(), ELEMENT_BYTES - 1);
         let two = serde_json::json!({ "k": text, "l": text }).to_string();
         assert_eq!(rendered(&two, &["k", "l"]), Err(BadArgument::TwoFed("k".into(), "l".into())));
+    }
+
+    #[test]
+    fn a_program_that_knows_no_equals_sign_gets_two_elements_but_where_a_value_would_be_an_option() {
+        let argv = |arguments: &str| styled(arguments, ArgvStyle::Space, &["long"]).unwrap().argv[1..].to_vec();
+        assert_eq!(argv(r#"{"k":"a b","e":"","n":3}"#), ["--k", "a b", "--e", "", "--n", "3"]);
+        assert_eq!(argv(r#"{"k":"--evil","m":"-","n":-5}"#), ["--k=--evil", "--m=-", "--n=-5"]);
+        assert_eq!(argv(r#"{"long":"@x","b":true,"l":[1]}"#), ["--long", "@-", "--b", "--l", "[1]"]);
+        let longest = "x".repeat(ELEMENT_BYTES - 1);
+        let call = serde_json::json!({ "k": longest }).to_string();
+        assert_eq!(argv(&call)[1].len(), longest.len());
+        assert!(styled(&call.replace("\"k\":\"", "\"k\":\"x"), ArgvStyle::Space, &[]).is_err());
     }
 
     #[test]

@@ -5,17 +5,26 @@
 
 use super::answer::Manner;
 use super::normal::Normal;
+use super::run;
 use super::validate::{self, Called};
 use super::words::Object;
 
 /// What a program that was called wrongly says.
 const USAGE: [&str; 4] = ["unknown action", "unrecognized arguments", "arguments are required", "invalid choice"];
 
+/// What helps where there were too many runs at once.
+pub const BUSY_HINT: &str = "The call is right. Make it again when other calls of this capability have ended.";
+
 /// The failure with what helps.
 pub fn failure(normal: Normal, called: Called<'_>, manner: &Manner) -> Object {
     let schema = normal.message().and_then(|message| schema(message, called));
-    let hint = hint(called, manner);
+    let hint = if is_busy(&normal) { BUSY_HINT.to_owned() } else { hint(called, manner) };
     normal.into_object().with("hint", hint).with_some("schema", schema)
+}
+
+/// Whether a run was not started because there were too many, which a program cannot say of itself: it has an exit code.
+pub fn is_busy(normal: &Normal) -> bool {
+    normal.code() == Some(run::BUSY) && normal.returncode.is_none()
 }
 
 /// A call that was not made, with what would fit.

@@ -7,17 +7,18 @@
 pub mod answer;
 pub mod argv;
 pub mod cut;
+pub mod definition;
 pub mod enrich;
 pub mod listing;
 pub mod normal;
 pub mod operator;
+pub mod places;
 pub mod registry;
 pub mod run;
 #[cfg(test)]
 mod samples;
 pub mod search;
 pub mod secrets;
-mod shelf;
 pub mod skill;
 pub mod suggest;
 pub mod target;

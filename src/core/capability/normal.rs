@@ -84,6 +84,11 @@ impl Normal {
         self.error.as_ref().and_then(|error| error.get("message")).and_then(Json::as_str)
     }
 
+    /// The word for the error.
+    pub fn code(&self) -> Option<&str> {
+        self.error.as_ref().and_then(|error| error.get("code")).and_then(Json::as_str)
+    }
+
     /// As an object, to which a hint can be added.
     pub fn into_object(self) -> Object {
         Object::new()

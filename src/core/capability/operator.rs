@@ -3,21 +3,25 @@
 //! Promises: a call that cannot succeed starts nothing and is answered with what would; what a run would do is known
 //! before it is done, for whoever reviews it; every answer is one JSON object in one block of text. Used by the router.
 
-use std::path::Path;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::answer::{self, Answer, Manner, Question};
 use super::argv::{self, Rendered};
+use super::definition::definition;
 use super::listing::{Listed, Runs};
 use super::normal::Normal;
+use super::registry::Registry;
 use super::run::{self, Job};
 use super::turn::ManagedTurn;
 use super::validate::Called;
 use super::words::Object;
-use super::{cut, enrich, validate};
+use super::{cut, enrich, skill, suggest, validate};
 use crate::core::backend::defect;
 use crate::core::blocking::blocking;
 use crate::core::gate::{self, Subject};
+use crate::protocol::digest::Digest;
+use crate::protocol::json::shortened;
 use crate::protocol::{Arguments, Caller, Content, Json, Outcome, Principal, RawJson};
 use crate::surface::builtin::Builtin;
 use crate::surface::declaration::{DeclaredBuiltin, DeclaredTool};
@@ -26,23 +30,10 @@ use crate::surface::manifest::{CapabilityKind, Manifest, ManifestAction, variabl
 /// The variable that says how large an answer of `capabilities` may be before it becomes names.
 pub const MAX_BYTES_VARIABLE: &str = "AAT_CAPABILITIES_MAX_BYTES";
 
-/// What an operator surface knows of its registry. Everything here may read files, so it is called where that may take
-/// its time.
-pub trait Shelf: Send + Sync + std::fmt::Debug + 'static {
-    /// The project's folder.
-    fn folder(&self) -> &Path;
-    /// What can be discovered, in the registry's order: nothing hidden, nothing broken.
-    fn listed(&self) -> Vec<Listed>;
-    /// The secrets that a capability declares and that are there: the variable and its value.
-    fn secrets(&self, manifest: &Manifest) -> Vec<(String, String)>;
-    /// A skill, or one of its files.
-    fn skill(&self, name: &str, resource: Option<&str>, manner: &Manner) -> Answer;
-}
-
 /// What the tools of one operator surface share.
 #[derive(Debug)]
 pub struct Operator {
-    shelf: Arc<dyn Shelf>,
+    registry: Arc<Registry>,
     /// What is published, and under which names.
     published: Vec<(Builtin, String)>,
     manner: Manner,
@@ -51,7 +42,7 @@ pub struct Operator {
 
 impl Operator {
     /// The operator of a registry, as the environment wants it; `tools` says how the surface calls its built-in tools.
-    pub fn new(shelf: Arc<dyn Shelf>, tools: &[DeclaredTool], variable: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn new(registry: Arc<Registry>, tools: &[DeclaredTool], variable: impl Fn(&str) -> Option<String>) -> Self {
         let published: Vec<(Builtin, String)> =
             tools.iter().filter_map(|tool| Some((tool.builtin()?.builtin, tool.name.clone()))).collect();
         let find =
@@ -66,7 +57,29 @@ impl Operator {
             get_skill: named(Builtin::GetSkill),
             max_bytes: max_bytes(variable(MAX_BYTES_VARIABLE).as_deref()),
         };
-        Self { shelf, published, manner, turn: ManagedTurn::read(variable) }
+        Self { registry, published, manner, turn: ManagedTurn::read(variable) }
+    }
+
+    /// A skill, or one of its files. Reads files.
+    fn skill(&self, name: &str, resource: Option<&str>) -> Answer {
+        let Some(found) = self.registry.skill(name) else {
+            let listed = self.registry.listed();
+            let names = listed.iter().filter(|listed| listed.kind() == CapabilityKind::Skill).map(Listed::name);
+            let near: Vec<&str> = suggest::near(name, names).into_iter().map(|near| near.name).collect();
+            let error = Object::new()
+                .with("code", "unknown_skill")
+                .with("message", format!("no skill has the name {:?}", shortened(name, 100)));
+            let ask = Object::new().with("kind", "skill").into_json().to_text();
+            let hint = format!("All skills: {} {ask}.", self.manner.capabilities);
+            return Answer::wrong(Object::new().with("error", error).with("did_you_mean", near).with("hint", hint));
+        };
+        match skill::read(&found, resource) {
+            Ok(value) => Answer { value, is_error: false },
+            Err(error) => {
+                let told = Object::new().with("code", error.code()).with("message", error.to_string());
+                Answer::wrong(Object::new().with("error", told))
+            }
+        }
     }
 }
 
@@ -84,6 +97,10 @@ struct Plan {
     manifest: Arc<Manifest>,
     action: Option<String>,
     rendered: Rendered,
+    /// The names of arguments that were sent otherwise, and the right ones.
+    coerced: Vec<(String, Json)>,
+    /// Of what was judged, so that nothing else is run.
+    definition: Digest,
 }
 
 impl Plan {
@@ -95,7 +112,7 @@ impl Plan {
 }
 
 /// One of the six tools.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct OperatorTool {
     declared: DeclaredBuiltin,
     operator: Arc<Operator>,
@@ -132,17 +149,24 @@ impl OperatorTool {
             plan.action.as_deref(),
             plan.called().action.map(ManifestAction::policy).unwrap_or_default(),
         );
-        Ok(subject.in_manner(manner))
+        Ok(subject.in_manner(manner).defined_by(plan.definition))
     }
 
-    /// Carries out a call that was reviewed, or needs no review.
-    pub async fn run(&self, arguments: &Arguments, principal: &Principal, caller: &dyn Caller) -> Outcome {
+    /// Carries out a call that was reviewed, or needs no review; `judged` is the definition that its review was of.
+    pub async fn run(
+        &self,
+        arguments: &Arguments,
+        judged: Option<Digest>,
+        principal: &Principal,
+        caller: &dyn Caller,
+    ) -> Outcome {
         match self.builtin() {
             Builtin::Capabilities => self.capabilities(arguments).await,
             Builtin::GetSkill => self.skill(arguments).await,
             Builtin::RunTool | Builtin::RunToolConfirmed | Builtin::RunAgent | Builtin::RunAgentConfirmed => {
                 match self.plan(arguments).await {
-                    Ok(plan) => self.start(plan, principal, caller).await,
+                    Ok(plan) if judged == Some(plan.definition) => self.start(plan, principal, caller).await,
+                    Ok(plan) => self.changed(&plan),
                     Err(outcome) => *outcome,
                 }
             }
@@ -151,59 +175,74 @@ impl OperatorTool {
 
     /// Holds a call of a `run_*` tool against its manifest, and starts nothing; an outcome if it cannot be started.
     async fn plan(&self, arguments: &Arguments) -> Result<Plan, Box<Outcome>> {
+        // Manifests may have to be read, and long arguments held against a schema.
+        let (tool, arguments) = (self.clone(), arguments.detached());
+        let planned = blocking(move || tool.planned(&arguments)).await;
+        planned.unwrap_or_else(|| Err(defect("a capability could not be looked up").into()))
+    }
+
+    fn planned(&self, arguments: &Arguments) -> Result<Plan, Box<Outcome>> {
         let (kind, named) = match self.builtin() {
             Builtin::RunAgent | Builtin::RunAgentConfirmed => (CapabilityKind::Agent, "agent"),
             _ => (CapabilityKind::Tool, "tool"),
         };
-        let manner = &self.operator.manner;
+        let Operator { registry, manner, .. } = &*self.operator;
         let name = text(arguments, named).unwrap_or_default();
         let typed = text(arguments, "action").filter(|action| !action.is_empty());
-        let given = arguments.get("args").and_then(RawJson::members).unwrap_or_default();
-        let listed = self.listed().await?;
-        let Some(runs) = answer::look_up(&name, Some(kind), &listed) else {
-            let other = answer::look_up(&name, None, &listed).map(|runs| runs.manifest.kind);
-            return Err(self.unknown(&name, kind, other, &listed).into());
+        let mut given = arguments.get("args").and_then(RawJson::members).unwrap_or_default();
+        let Some(runs) = registry.find(Some(kind), &name) else {
+            let other = registry.find(None, &name).map(|runs| runs.manifest.kind);
+            return Err(self.unknown(&name, kind, other).into());
         };
         let manifest = &runs.manifest;
         if kind == CapabilityKind::Agent && self.operator.turn.refuses(&name, typed.as_deref()) {
             return Err(self.failed(managed_turn(&name, typed.as_deref()), &[]).into());
         }
         if !runs.is_ready() {
-            return Err(self.failed(self.not_ready(runs), &[]).into());
+            return Err(self.failed(self.not_ready(&runs), &[]).into());
         }
         let called = validate::action(manifest, typed.as_deref()).map_err(|misuse| {
             let called = Called { manifest, action: None };
             Box::new(self.failed(enrich::misuse(misuse, called, manner), &[]))
         })?;
+        let coerced = if self.declared.coerce_arg_names { coerce(called, &mut given) } else { Vec::new() };
         validate::arguments(called, given.iter().map(|(name, value)| (&**name, value)))
             .map_err(|misuse| Box::new(self.failed(enrich::misuse(misuse, called, manner), &[])))?;
         let action = called.action.map(|action| action.name.as_str());
         let fed = |name: &str| called.args().iter().any(|arg| arg.name == name && arg.stdin);
         let rendered =
-            argv::render(action, given.iter().map(|(name, value)| (&**name, value)), fed).map_err(|bad| {
-                let failure = Normal::failed("bad_argument", bad.to_string());
-                Box::new(self.failed(enrich::failure(failure, called, manner), &[]))
-            })?;
-        Ok(Plan { manifest: Arc::clone(manifest), action: action.map(str::to_owned), rendered })
+            argv::render(action, given.iter().map(|(name, value)| (&**name, value)), manifest.argv_style, fed)
+                .map_err(|bad| {
+                    let failure = Normal::failed("bad_argument", bad.to_string());
+                    Box::new(self.failed(enrich::failure(failure, called, manner), &[]))
+                })?;
+        let (action, definition) = (action.map(str::to_owned), definition(called));
+        Ok(Plan { manifest: Arc::clone(manifest), action, rendered, coerced, definition })
+    }
+
+    /// What is told where a run would not be of what was judged.
+    fn changed(&self, plan: &Plan) -> Outcome {
+        let message = format!("{} changed while this call was judged: nothing was started", plan.manifest.name);
+        let hint = "Make the same call again: it is judged as it is now.";
+        self.failed(Normal::failed("capability_changed", message).into_object().with("hint", hint), &[])
     }
 
     async fn start(&self, plan: Plan, principal: &Principal, caller: &dyn Caller) -> Outcome {
         let called = plan.called();
-        let (shelf, wanted) = (Arc::clone(&self.operator.shelf), Arc::clone(&plan.manifest));
-        let Some((secrets, cwd)) = blocking(move || (shelf.secrets(&wanted), shelf.folder().to_path_buf())).await
+        let (registry, wanted) = (Arc::clone(&self.operator.registry), Arc::clone(&plan.manifest));
+        let Some((secrets, cwd)) = blocking(move || (registry.secrets(&wanted), registry.root().to_path_buf())).await
         else {
             return defect("the secrets of a capability could not be read");
         };
         let timeout = self.declared.timeout.unwrap_or_else(|| run::timeout_of(called.manifest.kind));
-        let rendered = plan.rendered.clone();
-        let job = Job { manifest: called.manifest, rendered, secrets, principal, cwd, timeout };
+        let (rendered, workspace) = (plan.rendered.clone(), self.operator.registry.workspace());
+        let job = Job { manifest: called.manifest, rendered, secrets, principal, workspace, cwd, timeout };
         let normal = run::run(job, caller).await;
         let names: Vec<&str> = called.args().iter().map(|arg| arg.name.as_str()).collect();
-        if normal.ok {
-            self.told(normal.into_object().into_json(), false, &names)
-        } else {
-            self.failed(enrich::failure(normal, called, &self.operator.manner), &names)
-        }
+        let ok = normal.ok;
+        let told = if ok { normal.into_object() } else { enrich::failure(normal, called, &self.operator.manner) };
+        let coerced = (!plan.coerced.is_empty()).then(|| Json::Object(plan.coerced.clone()));
+        self.told(told.with_some("coerced_args", coerced).into_json(), !ok, &names)
     }
 
     async fn capabilities(&self, arguments: &Arguments) -> Outcome {
@@ -217,15 +256,12 @@ impl OperatorTool {
         let (name, action, search) = (said("name"), said("action"), said("search"));
         let full = arguments.get("full").is_some_and(|full| full.as_str() == "true");
         let limit = arguments.get("limit").and_then(|limit| limit.parse::<f64>().ok()).map(whole);
-        let listed = match self.listed().await {
-            Ok(listed) => listed,
-            Err(outcome) => return *outcome,
-        };
-        let manner = self.operator.manner.clone();
+        let operator = Arc::clone(&self.operator);
         // A registry may have hundreds of actions, and a search looks at each.
         let answered = blocking(move || {
             let (name, action, search) = (name.as_deref(), action.as_deref(), search.as_deref());
-            answer::answer(Question { kind, name, action, search, full, limit }, &listed, &manner)
+            let question = Question { kind, name, action, search, full, limit };
+            answer::answer(question, &operator.registry.listed(), &operator.manner)
         });
         match answered.await {
             Some(Answer { value, is_error }) => self.told(value, is_error, &["search", "limit"]),
@@ -235,21 +271,16 @@ impl OperatorTool {
 
     async fn skill(&self, arguments: &Arguments) -> Outcome {
         let (name, resource) = (text(arguments, "name").unwrap_or_default(), text(arguments, "resource"));
-        let (shelf, manner) = (Arc::clone(&self.operator.shelf), self.operator.manner.clone());
-        match blocking(move || shelf.skill(&name, resource.as_deref(), &manner)).await {
+        let operator = Arc::clone(&self.operator);
+        match blocking(move || operator.skill(&name, resource.as_deref())).await {
             Some(Answer { value, is_error }) => self.told(value, is_error, &[]),
             None => defect("a skill could not be read"),
         }
     }
 
-    async fn listed(&self) -> Result<Vec<Listed>, Box<Outcome>> {
-        let shelf = Arc::clone(&self.operator.shelf);
-        blocking(move || shelf.listed()).await.ok_or_else(|| Box::new(defect("the registry could not be read")))
-    }
-
-    fn unknown(&self, name: &str, kind: CapabilityKind, other: Option<CapabilityKind>, listed: &[Listed]) -> Outcome {
-        let manner = &self.operator.manner;
-        let Answer { value, .. } = answer::unknown(name, Some(kind), listed, manner);
+    fn unknown(&self, name: &str, kind: CapabilityKind, other: Option<CapabilityKind>) -> Outcome {
+        let Operator { registry, manner, .. } = &*self.operator;
+        let Answer { value, .. } = answer::unknown(name, Some(kind), &registry.listed(), manner);
         let mut told = Normal::failed("unknown_capability", "").into_object();
         for (key, value) in value.as_object().unwrap_or_default() {
             told.put(key, value.clone());
@@ -317,6 +348,20 @@ fn text(arguments: &Arguments, key: &str) -> Option<String> {
     arguments.get(key).and_then(RawJson::as_text)
 }
 
+/// Gives arguments the names that they have in the manifest, each where that is sure and not sent too; what was changed.
+fn coerce(called: Called<'_>, given: &mut [(Box<str>, RawJson)]) -> Vec<(String, Json)> {
+    let mut taken: HashSet<Box<str>> = given.iter().map(|(name, _)| name.clone()).collect();
+    let mut coerced = Vec::new();
+    for (name, _) in given {
+        let Some(twin) = validate::twin(called, name) else { continue };
+        if taken.insert(twin.into()) {
+            coerced.push((name.to_string(), Json::String(twin.to_owned())));
+            *name = twin.into();
+        }
+    }
+    coerced
+}
+
 /// A count as sent, which a schema holds between 1 and 50.
 fn whole(count: f64) -> usize {
     (1..=super::search::LIMIT_AT_MOST).rev().find(|n| f64::from(u32::try_from(*n).unwrap_or(0)) <= count).unwrap_or(1)
@@ -324,7 +369,59 @@ fn whole(count: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+    use crate::core::capability::registry::Options;
+    use crate::core::capability::secrets::FromEnvironment;
+    use crate::protocol::Notice;
+    use crate::protocol::invoke::BoxFuture;
+
+    struct Nobody;
+
+    impl Caller for Nobody {
+        fn notify(&self, _: Notice) {}
+        fn is_gone(&self) -> bool {
+            false
+        }
+        fn gone(&self) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_changed_between_its_review_and_its_run_is_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("tools/t");
+        fs::create_dir_all(&own).unwrap();
+        fs::write(own.join("run"), "#!/bin/sh\necho '{}' | tee ran\n").unwrap();
+        fs::set_permissions(own.join("run"), fs::Permissions::from_mode(0o755)).unwrap();
+        let manifest = |effects: &str| {
+            let text =
+                format!("name: t\ndescription: x\nentrypoint: run\nactions: [{{name: go, effects: {effects}}}]\n");
+            fs::write(own.join("tool.yaml"), text).unwrap();
+        };
+        manifest("write");
+        let registry = Registry::open(folder.path(), Options::default(), Arc::new(FromEnvironment)).unwrap();
+        let operator = Arc::new(Operator::new(Arc::new(registry), &[], |_| None));
+        let declared = DeclaredBuiltin { builtin: Builtin::RunTool, timeout: None, cap: None, coerce_arg_names: false };
+        let tool = OperatorTool::new(declared, operator);
+        let call = serde_json::json!({ "tool": "t", "action": "go" });
+        let arguments = Arguments::new(RawJson::encode(&call)).unwrap();
+        let judged = tool.subject(&arguments).await.unwrap().definition();
+        assert!(judged.is_some());
+        manifest("irreversible");
+        for judged in [judged, None] {
+            let outcome = tool.run(&arguments, judged, &Principal::LOCAL, &Nobody).await;
+            let Outcome::Failed(content) = outcome else { panic!("{outcome:?}") };
+            assert!(content.plain_text().contains("capability_changed"), "{}", content.plain_text());
+            assert!(!folder.path().join("ran").exists());
+        }
+        manifest("write");
+        assert!(matches!(tool.run(&arguments, judged, &Principal::LOCAL, &Nobody).await, Outcome::Complete(_)));
+        assert!(folder.path().join("ran").exists());
+    }
 
     #[test]
     fn the_size_limit_is_read_as_the_contract_says() {

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::listing::{Listed, Runs};
+use super::run;
 use super::secrets::Secrets;
-use crate::surface::Problems;
 use crate::surface::manifest::{
-    CapabilityKind, Found, Manifest, Readiness, Scan, ScanEntry, SkillManifest, State, readiness, scan,
+    CapabilityKind, Found, Manifest, Scan, ScanEntry, SkillManifest, State, readiness, scan,
 };
 
 /// The variable that says for how many seconds a scan is kept, 0 for not at all.
@@ -28,11 +29,13 @@ pub struct Options {
     pub ttl: Duration,
     /// The folders of tools that are hidden; those of the project's own file if absent.
     pub hide: Option<Vec<String>>,
+    /// The workspace that programs are told they work in.
+    pub workspace: Option<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { ttl: TTL, hide: None }
+        Self { ttl: TTL, hide: None, workspace: None }
     }
 }
 
@@ -43,7 +46,8 @@ impl Options {
         let ttl = seconds.filter(|seconds| seconds.is_finite()).map(|seconds| seconds.clamp(0.0, 86_400.0));
         let hide = variable(HIDE_VARIABLE)
             .map(|said| said.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect());
-        Self { ttl: ttl.map_or(TTL, Duration::from_secs_f64), hide }
+        let workspace = variable(run::WORKSPACE_VARIABLE).filter(|said| !said.is_empty());
+        Self { ttl: ttl.map_or(TTL, Duration::from_secs_f64), hide, workspace }
     }
 }
 
@@ -54,33 +58,6 @@ pub struct Registry {
     options: Options,
     secrets: Arc<dyn Secrets>,
     kept: Mutex<Option<(Instant, Arc<Scan>)>>,
-}
-
-/// A tool or an agent, and whether it can be called.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Capability {
-    /// As its manifest states it.
-    pub manifest: Arc<Manifest>,
-    /// What it lacks.
-    pub readiness: Readiness,
-}
-
-/// What a folder of a project registers.
-#[derive(Debug, Clone)]
-pub enum Registered {
-    /// A tool or an agent.
-    Capability(Capability),
-    /// A skill, which is always ready.
-    Skill(Arc<SkillManifest>),
-    /// Something that cannot be read, by its folder's name.
-    Broken {
-        /// What it should be.
-        kind: CapabilityKind,
-        /// The folder's name.
-        folder: String,
-        /// Why; files are named relative to the project.
-        problems: Problems,
-    },
 }
 
 impl Registry {
@@ -102,13 +79,13 @@ impl Registry {
         &self.root
     }
 
-    /// Forgets what was read.
-    pub fn reload(&self) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// The workspace that programs are told they work in: what whoever started this server says, and no call.
+    pub fn workspace(&self) -> Option<&str> {
+        self.options.workspace.as_deref()
     }
 
     /// The tool or the agent of that name, tools first; none that is hidden.
-    pub fn find(&self, kind: Option<CapabilityKind>, name: &str) -> Option<Capability> {
+    pub fn find(&self, kind: Option<CapabilityKind>, name: &str) -> Option<Runs> {
         let scan = self.current();
         let hidden = self.hidden(&scan);
         let found = Self::entry(&scan, kind, name).filter(|(entry, _)| !is_hidden(entry, hidden.as_deref()));
@@ -116,7 +93,7 @@ impl Registry {
     }
 
     /// The same, hidden ones too: for agents, and for what a reviewed surface publishes by name.
-    pub fn resolve(&self, kind: Option<CapabilityKind>, name: &str) -> Option<Capability> {
+    pub fn resolve(&self, kind: Option<CapabilityKind>, name: &str) -> Option<Runs> {
         let scan = self.current();
         Self::entry(&scan, kind, name).map(|(_, manifest)| self.capability(&scan, manifest))
     }
@@ -130,20 +107,17 @@ impl Registry {
         })
     }
 
-    /// Tools, agents, then skills, each sorted by path; nothing that is hidden.
-    pub fn all(&self) -> Vec<Registered> {
+    /// Tools, agents, then skills, each sorted by path; nothing that is hidden or cannot be read.
+    pub fn listed(&self) -> Vec<Listed> {
         let scan = self.current();
         let hidden = self.hidden(&scan);
-        let listed = scan.entries.iter().filter(|entry| !is_hidden(entry, hidden.as_deref()));
-        listed
-            .map(|entry| match &entry.found {
-                Ok(Found::Capability(manifest)) => Registered::Capability(self.capability(&scan, manifest)),
-                Ok(Found::Skill(skill)) => Registered::Skill(Arc::clone(skill)),
-                Err(problems) => {
-                    Registered::Broken { kind: entry.kind, folder: entry.folder.clone(), problems: problems.clone() }
-                }
-            })
-            .collect()
+        let entries = scan.entries.iter().filter(|entry| !is_hidden(entry, hidden.as_deref()));
+        let listed = entries.filter_map(|entry| match &entry.found {
+            Ok(Found::Capability(manifest)) => Some(Listed::Runs(self.capability(&scan, manifest))),
+            Ok(Found::Skill(skill)) => Some(Listed::Skill(Arc::clone(skill))),
+            Err(_) => None,
+        });
+        listed.collect()
     }
 
     /// The secrets that a program is given: each by its variable. An agent is given those of the tools that it drives
@@ -177,10 +151,10 @@ impl Registry {
         })
     }
 
-    fn capability(&self, scan: &Scan, manifest: &Arc<Manifest>) -> Capability {
+    fn capability(&self, scan: &Scan, manifest: &Arc<Manifest>) -> Runs {
         let tool = |name: &str| scan.find(Some(CapabilityKind::Tool), name).map(|manifest| &**manifest);
         let readiness = readiness(manifest, tool, |secret| self.state(secret));
-        Capability { manifest: Arc::clone(manifest), readiness }
+        Runs { manifest: Arc::clone(manifest), readiness }
     }
 
     fn state(&self, secret: &crate::surface::manifest::ManifestSecret) -> State {
@@ -205,12 +179,27 @@ impl Registry {
             return Arc::clone(scan);
         }
         let scan = Arc::new(scan(&self.root));
-        if let Err(problems) = &scan.hidden {
-            tracing::warn!("no tool is listed: {problems}");
+        // What was told of the scan before is not told again of every one after it.
+        for problem in new_problems(kept.as_ref().map(|(_, before)| &**before), &scan) {
+            tracing::warn!("{problem}");
         }
         *kept = Some((Instant::now(), Arc::clone(&scan)));
         scan
     }
+}
+
+/// What cannot be read in a scan, as far as it is not the same as in the one before.
+fn new_problems(before: Option<&Scan>, scan: &Scan) -> Vec<String> {
+    let told = |scan: &Scan| {
+        let broken = scan.entries.iter().filter_map(|entry| {
+            let problems = entry.found.as_ref().err()?;
+            Some(format!("the {} in {:?} is not listed: {problems}", entry.kind.name(), entry.folder))
+        });
+        let hidden = scan.hidden.as_ref().err().map(|problems| format!("no tool is listed: {problems}"));
+        broken.chain(hidden).collect::<Vec<_>>()
+    };
+    let known = before.map(told).unwrap_or_default();
+    told(scan).into_iter().filter(|problem| !known.contains(problem)).collect()
 }
 
 fn is_hidden(entry: &ScanEntry, hidden: Option<&[String]>) -> bool {
@@ -269,19 +258,14 @@ mod tests {
     }
 
     fn names(registry: &Registry) -> Vec<String> {
-        let name = |registered: Registered| match registered {
-            Registered::Capability(capability) => capability.manifest.name.clone(),
-            Registered::Skill(skill) => skill.name.clone(),
-            Registered::Broken { folder, .. } => format!("!{folder}"),
-        };
-        registry.all().into_iter().map(name).collect()
+        registry.listed().iter().map(|listed| listed.name().to_owned()).collect()
     }
 
     #[test]
     fn everything_is_listed_in_order_and_what_is_broken_hides_nothing() {
         let folder = project();
         let registry = open(folder.path(), Options::default(), &[]);
-        assert_eq!(names(&registry), ["a", "bee", "!broken", "x", "s"]);
+        assert_eq!(names(&registry), ["a", "bee", "x", "s"]);
         assert!(registry.find(None, "broken").is_none());
         assert!(registry.find(Some(CapabilityKind::Agent), "a").is_none());
         assert!(registry.skill("s").is_some() && registry.skill("a").is_none());
@@ -293,11 +277,11 @@ mod tests {
         let vault = [("key", "1"), ("shared:key", "2")];
         put(folder.path(), "hidden-tools.json", r#"{"hide": ["b"]}"#);
         let registry = open(folder.path(), Options::default(), &vault);
-        assert_eq!(names(&registry), ["a", "!broken", "x", "s"]);
+        assert_eq!(names(&registry), ["a", "x", "s"]);
         assert!(registry.find(None, "bee").is_none() && registry.resolve(None, "bee").is_some());
         assert!(registry.find(None, "x").unwrap().readiness.ready);
         let options = Options { hide: Some(vec!["a".to_owned()]), ..Options::default() };
-        assert_eq!(names(&open(folder.path(), options, &vault)), ["bee", "!broken", "x", "s"]);
+        assert_eq!(names(&open(folder.path(), options, &vault)), ["bee", "x", "s"]);
         put(folder.path(), "hidden-tools.json", r#"{"hide": "b"}"#);
         assert_eq!(names(&registry), ["x", "s"], "what is to be hidden is not known");
     }
@@ -329,7 +313,7 @@ mod tests {
     #[test]
     fn a_change_is_seen_within_the_ttl() {
         let folder = project();
-        let registry = open(folder.path(), Options { ttl: Duration::from_secs(3600), hide: None }, &[]);
+        let registry = open(folder.path(), Options { ttl: Duration::from_secs(3600), ..Options::default() }, &[]);
         let description = || registry.find(None, "a").unwrap().manifest.description.clone();
         assert_eq!(description(), "A.");
         put(folder.path(), "tools/a/tool.yaml", "name: a\ndescription: Another.\n");
@@ -343,22 +327,45 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_is_kept_for_the_ttl_and_forgotten_on_reload() {
+    fn a_scan_is_kept_for_the_ttl() {
         let folder = project();
-        let registry = open(folder.path(), Options { ttl: Duration::from_secs(3600), hide: None }, &[]);
+        let registry = open(folder.path(), Options { ttl: Duration::from_secs(3600), ..Options::default() }, &[]);
         let first = registry.current();
         assert!(Arc::ptr_eq(&first, &registry.current()));
-        registry.reload();
-        assert!(!Arc::ptr_eq(&first, &registry.current()));
-        let off = open(folder.path(), Options { ttl: Duration::ZERO, hide: None }, &[]);
+        let off = open(folder.path(), Options { ttl: Duration::ZERO, ..Options::default() }, &[]);
         assert!(!Arc::ptr_eq(&off.current(), &off.current()));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_once_for_as_long_as_it_stays_the_same() {
+        let folder = project();
+        let first = scan(folder.path());
+        let told = new_problems(None, &first);
+        assert!(told.len() == 1 && told[0].contains("the tool in \"broken\" is not listed"), "{told:?}");
+        assert!(!told[0].contains(&*folder.path().to_string_lossy()));
+        assert_eq!(new_problems(Some(&first), &scan(folder.path())), [""; 0]);
+        put(folder.path(), "tools/broken/tool.yaml", "name: broken\ndescripton: x\n");
+        put(folder.path(), "hidden-tools.json", "{");
+        let second = scan(folder.path());
+        assert_eq!(new_problems(Some(&first), &second).len(), 2, "another reason, and another file");
+        put(folder.path(), "tools/broken/tool.yaml", "name: broken\ndescription: x\n");
+        assert_eq!(new_problems(Some(&second), &scan(folder.path())), [""; 0]);
     }
 
     #[test]
     fn options_are_read_as_the_contract_says() {
         let read = |ttl: Option<&str>, hide: Option<&str>| {
-            Options::read(|name| if name == TTL_VARIABLE { ttl } else { hide }.map(str::to_owned))
+            let said = |name: &str| match name {
+                TTL_VARIABLE => ttl,
+                HIDE_VARIABLE => hide,
+                _ => None,
+            };
+            Options::read(|name| said(name).map(str::to_owned))
         };
+        let workspace =
+            |said: &'static str| Options::read(|name| (name == "AAT_WORKSPACE_ID").then(|| said.to_owned()));
+        assert_eq!(workspace("w-1").workspace.as_deref(), Some("w-1"));
+        assert_eq!(workspace("").workspace, None);
         for (said, seconds) in [
             (None, 30.0),
             (Some("x"), 30.0),

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::argv::Rendered;
 use super::normal::Normal;
+use super::places::place;
 use crate::core::blocking::blocking;
 use crate::core::process::{self, Ended, Environment, Launch, Overflowed, Program, STDOUT_BYTES, SpawnError};
 use crate::core::redact::Secrets;
@@ -20,6 +21,10 @@ use crate::surface::manifest::{CapabilityKind, Manifest, Runtime};
 
 /// The variable by which a program knows for whom it works.
 pub const USER_VARIABLE: &str = "AAT_USER_ID";
+/// The variable by which a program knows in whose workspace.
+pub const WORKSPACE_VARIABLE: &str = "AAT_WORKSPACE_ID";
+/// The code of a run that found no place.
+pub const BUSY: &str = "busy";
 
 /// How long a capability may take where nothing is said.
 pub fn timeout_of(kind: CapabilityKind) -> Duration {
@@ -39,6 +44,8 @@ pub struct Job<'m> {
     pub secrets: Vec<(String, String)>,
     /// For whom.
     pub principal: &'m Principal,
+    /// In whose workspace, as whoever started this server says.
+    pub workspace: Option<&'m str>,
     /// The folder it runs in: that of its registry.
     pub cwd: PathBuf,
     /// How long it may take.
@@ -47,10 +54,17 @@ pub struct Job<'m> {
 
 /// Runs it to its end, or until its caller is gone or its time is over, which stops it and all that it started.
 pub async fn run(job: Job<'_>, caller: &dyn Caller) -> Normal {
-    let Job { manifest, rendered, secrets, principal, cwd, timeout } = job;
+    let Job { manifest, rendered, secrets, principal, workspace, cwd, timeout } = job;
     if caller.is_gone() {
         return stopped();
     }
+    let waited = Builtin::WAIT.min(timeout);
+    let _place = tokio::select! {
+        biased;
+        place = place(manifest) => place,
+        () = caller.gone() => return stopped(),
+        () = tokio::time::sleep(waited) => return busy(manifest, waited),
+    };
     let redacted = Secrets::new(secrets.iter().map(|(_, value)| value.as_str()));
     let program = match program(manifest, &cwd) {
         Ok(program) => program,
@@ -64,7 +78,7 @@ pub async fn run(job: Job<'_>, caller: &dyn Caller) -> Normal {
         program,
         arguments: entry.into_iter().chain(rendered.argv.into_iter().map(OsString::from)).collect(),
         cwd: Some(cwd),
-        environment: Environment::Minimal(variables(secrets, principal)),
+        environment: Environment::Minimal(variables(secrets, principal, workspace)),
         input: rendered.input,
     };
     let mut is_late = false;
@@ -113,13 +127,15 @@ pub(super) fn program(manifest: &Manifest, project: &Path) -> Result<Program, Sp
 }
 
 /// What is established by this server comes last, so that no secret's name can stand in for it.
-fn variables(secrets: Vec<(String, String)>, principal: &Principal) -> Vec<Variable> {
-    let reserved = |name: &str| name == "PATH" || name == USER_VARIABLE || name.starts_with("LD_");
+fn variables(secrets: Vec<(String, String)>, principal: &Principal, workspace: Option<&str>) -> Vec<Variable> {
+    let reserved = |name: &str| name == "PATH" || name.starts_with("AAT_") || name.starts_with("LD_");
     let secrets = secrets.into_iter().filter(|(name, value)| !reserved(name) && !value.contains('\0'));
     let mut variables: Vec<Variable> = secrets.map(|(name, value)| Variable::Literal(name, value)).collect();
-    if *principal != Principal::LOCAL && !principal.name().contains('\0') {
-        variables.push(Variable::Literal(USER_VARIABLE.to_owned(), principal.name().to_owned()));
-    }
+    let user = (*principal != Principal::LOCAL).then(|| principal.name());
+    let established = [(USER_VARIABLE, user), (WORKSPACE_VARIABLE, workspace)];
+    let established = established.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let established = established.filter(|(_, value)| !value.contains('\0'));
+    variables.extend(established.map(|(name, value)| Variable::Literal(name.to_owned(), value.to_owned())));
     variables
 }
 
@@ -133,6 +149,16 @@ fn not_started(manifest: &Manifest, why: &SpawnError) -> Normal {
         Runtime::Node => "node",
     };
     Normal::failed(code, format!("{} cannot be started: {what}: {why}", manifest.name))
+}
+
+fn busy(manifest: &Manifest, waited: Duration) -> Normal {
+    let message = format!(
+        "{} has {} runs already, the most that its manifest allows at once, and none ended within {} seconds: nothing was started",
+        manifest.name,
+        manifest.max_concurrent,
+        waited.as_secs()
+    );
+    Normal::failed(BUSY, message)
 }
 
 fn stopped() -> Normal {

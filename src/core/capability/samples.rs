@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::surface::manifest::{ArgType, CapabilityKind, Manifest, ManifestAction, ManifestArg, Routing, Runtime};
+use crate::surface::manifest::{
+    ArgType, ArgvStyle, CapabilityKind, Manifest, ManifestAction, ManifestArg, Routing, Runtime,
+};
 
 pub(super) fn arg(name: &str, kind: ArgType, required: bool) -> ManifestArg {
     ManifestArg {
@@ -37,6 +39,8 @@ pub(super) fn tool(name: &str, actions: Vec<ManifestAction>) -> Manifest {
         runtime: Runtime::Exec,
         entrypoint: PathBuf::from("/bin/true"),
         folder: PathBuf::from("/"),
+        argv_style: ArgvStyle::Eq,
+        max_concurrent: 8,
         args: Vec::new(),
         actions,
         secrets: Vec::new(),

@@ -14,7 +14,7 @@ use super::normal::Normal;
 use super::registry::Registry;
 use super::run::{self, Job};
 use super::words::Object;
-use super::{cut, validate};
+use super::{cut, enrich, validate};
 use crate::core::backend::defect;
 use crate::core::blocking::blocking;
 use crate::core::confine::{self, Root};
@@ -121,13 +121,17 @@ impl TargetTool {
         }
         let given = self.given(arguments)?;
         validate::arguments(called, given.iter().map(|(flag, value)| (flag.as_str(), value))).map_err(|misuse| {
+            if misuse.is_of_values {
+                return failed("bad_argument", misuse.message, HINT);
+            }
             let message = format!("{whole} takes other arguments than were published: {}", misuse.message);
             failed("target_changed", message, "Tell the operator to check the surface against its registry.")
         })?;
         let fed = |name: &str| called.args().iter().any(|arg| arg.name == name && arg.stdin);
         let action = called.action.map(|action| action.name.as_str());
-        let rendered = argv::render(action, given.iter().map(|(flag, value)| (flag.as_str(), value)), fed)
-            .map_err(|bad| failed("bad_argument", bad.to_string(), HINT))?;
+        let rendered =
+            argv::render(action, given.iter().map(|(flag, value)| (flag.as_str(), value)), manifest.argv_style, fed)
+                .map_err(|bad| failed("bad_argument", bad.to_string(), HINT))?;
         let secrets = registry.secrets(&manifest);
         Ok(Plan { manifest, rendered, secrets })
     }
@@ -144,10 +148,15 @@ impl TargetTool {
         let Plan { manifest, rendered, secrets } = plan;
         let timeout = target.timeout.unwrap_or_else(|| run::timeout_of(target.kind));
         let cwd = registry.root().to_path_buf();
-        let normal = run::run(Job { manifest: &manifest, rendered, secrets, principal, cwd, timeout }, caller).await;
+        let normal = run::run(
+            Job { manifest: &manifest, rendered, secrets, principal, workspace: registry.workspace(), cwd, timeout },
+            caller,
+        )
+        .await;
         let ok = normal.ok;
+        let hint = if enrich::is_busy(&normal) { enrich::BUSY_HINT } else { HINT };
         let told = normal.into_object();
-        self.told(if ok { told } else { told.with("hint", HINT) }.into_json(), !ok)
+        self.told(if ok { told } else { told.with("hint", hint) }.into_json(), !ok)
     }
 
     /// The arguments of the call under the names of the action, in the caller's order, then the defaults.
@@ -363,6 +372,15 @@ mod tests {
         assert!(plan(&tool, "{}").is_ok());
         fs::remove_dir_all(folder.path().join("tools")).unwrap();
         assert_eq!(plan(&tool, "{}").unwrap_err(), "target_gone");
+    }
+
+    #[test]
+    fn a_value_beside_the_schema_of_its_action_is_for_the_caller_to_mend() {
+        let folder = tempfile::tempdir().unwrap();
+        manifest(folder.path(), &MANIFEST.replace("type: integer", "type: integer, schema: {maximum: 9}"));
+        let tool = tool(folder.path(), Policy::default());
+        assert_eq!(plan(&tool, r#"{"max_rows": 9}"#).unwrap(), ["go", "--max-rows", "9"]);
+        assert_eq!(plan(&tool, r#"{"max_rows": 10}"#).unwrap_err(), "bad_argument");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::suggest;
 use super::words::Object;
 use crate::protocol::RawJson;
 use crate::protocol::json::{Kind, shortened};
+use crate::protocol::schema::{Schema, Violation};
 use crate::surface::manifest::{ArgType, Manifest, ManifestAction, ManifestArg};
 
 /// Longest name of a peer's that an answer repeats, characters.
@@ -38,6 +39,8 @@ pub struct Misuse {
     pub message: String,
     /// What would fit.
     pub schema: Object,
+    /// Whether all is of its name and type, and only values do not fit the schema of their argument.
+    pub is_of_values: bool,
 }
 
 /// Finds the action.
@@ -52,6 +55,7 @@ pub fn action<'m>(manifest: &'m Manifest, typed: Option<&str>) -> Result<Called<
                     manifest.name
                 ),
                 schema: unknown_action(manifest, Some(typed)).with("valid_args", valid_args(&manifest.args)),
+                is_of_values: false,
             }),
         };
     }
@@ -61,7 +65,7 @@ pub fn action<'m>(manifest: &'m Manifest, typed: Option<&str>) -> Result<Called<
             Some(typed) => format!("unknown action {:?} of {}", shortened(typed, ECHOED_CHARACTERS), manifest.name),
             None => format!("unknown action: {} has {} actions, name one", manifest.name, manifest.actions.len()),
         };
-        Misuse { message, schema: unknown_action(manifest, typed) }
+        Misuse { message, schema: unknown_action(manifest, typed), is_of_values: false }
     })
 }
 
@@ -72,7 +76,7 @@ pub fn arguments<'a>(
 ) -> Result<(), Misuse> {
     let declared = called.args();
     let names: Vec<&str> = declared.iter().map(|arg| arg.name.as_str()).collect();
-    let mut wrong = Vec::new();
+    let (mut wrong, mut misfits) = (Vec::new(), Vec::new());
     let mut unknown = Vec::new();
     let mut more = 0;
     let mut present = Vec::new();
@@ -92,13 +96,16 @@ pub fn arguments<'a>(
             Some(_) if value.kind() == Kind::Null => {}
             Some(arg) => {
                 present.push(name);
-                wrong.extend(wrong_type(arg, value));
+                match wrong_type(arg, value) {
+                    Some(said) => wrong.push(said),
+                    None => misfits.extend(misfit(arg, value)),
+                }
             }
         }
     }
     let missing: Vec<&str> = declared
         .iter()
-        .filter(|arg| arg.required && !present.contains(&arg.name.as_str()))
+        .filter(|arg| arg.required && arg.default.is_none() && !present.contains(&arg.name.as_str()))
         .map(|arg| arg.name.as_str())
         .collect();
     if !missing.is_empty() {
@@ -106,9 +113,11 @@ pub fn arguments<'a>(
     }
     let unusable = declared.iter().find(|arg| !is_flag(&arg.name) && present.contains(&arg.name.as_str()));
     wrong.extend(unusable.map(|arg| format!("argument {:?} cannot be a flag: its manifest is wrong", arg.name)));
-    if wrong.is_empty() {
+    if wrong.is_empty() && misfits.is_empty() {
         return Ok(());
     }
+    let is_of_values = wrong.is_empty();
+    wrong.append(&mut misfits);
     more += wrong.len().saturating_sub(TOLD_AT_MOST);
     wrong.truncate(TOLD_AT_MOST);
     if more > 0 {
@@ -121,7 +130,39 @@ pub fn arguments<'a>(
     if !missing.is_empty() {
         schema.put("missing_args", missing);
     }
-    Err(Misuse { message: wrong.join("; "), schema })
+    Err(Misuse { message: wrong.join("; "), schema, is_of_values })
+}
+
+/// Where a value does not fit the schema that its argument has.
+fn misfit(arg: &ManifestArg, value: &RawJson) -> Option<String> {
+    let whole = format!("argument {:?}", arg.name);
+    // It was checked when the manifest was read.
+    let Ok(schema) = Schema::compile(arg.schema.as_ref()?) else {
+        return Some(format!("{whole} cannot be checked: the schema in its manifest is wrong"));
+    };
+    let Ok(value) = serde_json::from_slice(value.as_bytes()) else {
+        return Some(format!("{whole} cannot be read"));
+    };
+    let violations =
+        schema.violations(&value).into_iter().map(|Violation { pointer, problem }| match pointer.as_str() {
+            "" => problem,
+            place => format!("at {place} {problem}"),
+        });
+    let violations: Vec<String> = violations.collect();
+    (!violations.is_empty()).then(|| format!("{whole} does not fit its schema: {}", violations.join(", ")))
+}
+
+/// The name of the one argument that is the same but for `_` and `-`, if the name itself is none.
+pub fn twin<'m>(called: Called<'m>, name: &str) -> Option<&'m str> {
+    let declared = called.args();
+    if declared.iter().any(|arg| arg.name == name) {
+        return None;
+    }
+    let plain = |name: &str| name.replace('_', "-");
+    let wanted = plain(name);
+    let mut twins = declared.iter().filter(|arg| plain(&arg.name) == wanted);
+    let twin = twins.next()?;
+    twins.next().is_none().then_some(twin.name.as_str())
 }
 
 fn wrong_type(arg: &ManifestArg, value: &RawJson) -> Option<String> {
@@ -177,6 +218,7 @@ fn valid_args(args: &[ManifestArg]) -> Vec<Object> {
 mod tests {
     use super::*;
     use crate::core::capability::samples;
+    use crate::protocol::Json;
 
     fn refused(action_name: &str, given: &str) -> (String, String) {
         let manifest = samples::xlsx();
@@ -245,6 +287,54 @@ mod tests {
             let (message, _) = refused("read-sheet", given);
             assert!(message.contains(expected), "{message}");
         }
+    }
+
+    #[test]
+    fn a_value_is_held_against_the_schema_of_its_argument() {
+        let mut manifest = samples::xlsx();
+        let schema = serde_json::json!({"type": "integer", "minimum": 1, "maximum": 9});
+        manifest.actions[1].args[2].schema = Some(Json::from(&schema));
+        let called = action(&manifest, Some("read-sheet")).unwrap();
+        let checked = |given: serde_json::Value| {
+            let given = RawJson::encode(&given).members().unwrap();
+            arguments(called, given.iter().map(|(name, value)| (&**name, value)))
+        };
+        assert!(checked(serde_json::json!({"path": "x", "max-results": 9})).is_ok());
+        let misuse = checked(serde_json::json!({"path": "x", "max-results": 10})).unwrap_err();
+        assert!(
+            misuse.is_of_values && misuse.message.contains("argument \"max-results\" does not fit its schema: 10 is"),
+            "{}",
+            misuse.message
+        );
+        assert!(misuse.schema.into_json().to_text().contains(r#""valid_args":[{"name":"path""#));
+        let misuse = checked(serde_json::json!({"max-results": 10})).unwrap_err();
+        assert!(
+            !misuse.is_of_values && misuse.message.starts_with("arguments are required: path; "),
+            "{}",
+            misuse.message
+        );
+    }
+
+    #[test]
+    fn what_a_program_has_a_default_for_may_be_left_out() {
+        let mut manifest = samples::xlsx();
+        manifest.actions[1].args[0].default = Some(Json::String("a.xlsx".into()));
+        assert!(arguments(action(&manifest, Some("read-sheet")).unwrap(), []).is_ok());
+    }
+
+    #[test]
+    fn a_twin_is_the_only_name_that_is_the_same_but_for_its_dashes() {
+        let mut manifest = samples::xlsx();
+        let called = action(&manifest, Some("read-sheet")).unwrap();
+        assert_eq!(twin(called, "max_results"), Some("max-results"));
+        assert_eq!(
+            (twin(called, "max-results"), twin(called, "maxresults"), twin(called, "Max_results")),
+            (None, None, None)
+        );
+        manifest.actions[1].args.push(samples::arg("a-b_c", ArgType::String, false));
+        manifest.actions[1].args.push(samples::arg("a_b-c", ArgType::String, false));
+        let called = action(&manifest, Some("read-sheet")).unwrap();
+        assert_eq!((twin(called, "a-b-c"), twin(called, "a_b_c")), (None, None), "it could be either");
     }
 
     #[test]

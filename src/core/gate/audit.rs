@@ -230,6 +230,7 @@ pub(super) mod testing {
             tool_digest: digest,
             arguments: digest,
             rules: digest,
+            definition: digest,
         }
     }
 

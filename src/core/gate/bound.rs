@@ -1,4 +1,5 @@
-//! What an approval is bound to: the caller, the surface, the tool, its arguments and the rules in force.
+//! What an approval is bound to: the caller, the surface, the tool, its arguments, the rules in
+//! force and the definition of the action behind it.
 
 use crate::protocol::digest::{self, Digest};
 use crate::protocol::json::JsonLimits;
@@ -15,6 +16,8 @@ pub(super) struct Bound {
     pub(super) arguments: Digest,
     /// Of the rules.
     pub(super) rules: Digest,
+    /// Of the action that a tool which can do several things was told to do.
+    pub(super) definition: Digest,
 }
 
 impl Bound {
@@ -29,6 +32,7 @@ impl Bound {
             text(&self.tool_digest.to_string()),
             text(&self.arguments.to_string()),
             text(&self.rules.to_string()),
+            text(&self.definition.to_string()),
         ];
         digest::of_bytes(Json::Array(parts.into()).to_text().as_bytes())
     }
@@ -128,6 +132,7 @@ mod tests {
             tool_digest: digest("t"),
             arguments: digest("a"),
             rules: digest("r"),
+            definition: digest("d"),
         };
         let others = [
             Bound { principal: "q".into(), ..bound.clone() },
@@ -137,6 +142,7 @@ mod tests {
             Bound { tool_digest: digest("u"), ..bound.clone() },
             Bound { arguments: digest("b"), ..bound.clone() },
             Bound { rules: digest("q"), ..bound.clone() },
+            Bound { definition: digest("e"), ..bound.clone() },
             Bound { principal: "ps".into(), surface: String::new(), ..bound.clone() },
         ];
         for other in others {

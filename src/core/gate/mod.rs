@@ -8,7 +8,7 @@
 //! ```compile_fail,E0451
 //! # use twodoor::{core::gate::Cleared, protocol::Invocation};
 //! fn make(invocation: Invocation) -> Cleared {
-//!     Cleared { invocation, ticket: None, watch: None } // its fields are the gate's own
+//!     Cleared { invocation, definition: None, ticket: None, watch: None } // its fields are the gate's own
 //! }
 //! ```
 //! ```compile_fail,E0599
@@ -65,18 +65,24 @@ use trail::{Trail, Watch};
 #[derive(Debug)]
 pub struct Cleared {
     invocation: Box<Invocation>,
+    definition: Option<Digest>,
     ticket: Option<Ticket>,
     watch: Option<Watch>,
 }
 
 impl Cleared {
-    fn of(invocation: Invocation, ticket: Option<Ticket>) -> Self {
-        Self { invocation: Box::new(invocation), ticket, watch: None }
+    fn of(invocation: Invocation, subject: &Subject, ticket: Option<Ticket>) -> Self {
+        Self { invocation: Box::new(invocation), definition: subject.definition(), ticket, watch: None }
     }
 
     /// The call.
     pub fn invocation(&self) -> &Invocation {
         &self.invocation
+    }
+
+    /// The definition that was judged, where a tool that can do several things was called: nothing else may run.
+    pub fn definition(&self) -> Option<Digest> {
+        self.definition
     }
 }
 
@@ -193,7 +199,7 @@ impl Gate {
     pub async fn review(&self, invocation: Invocation, subject: &Subject) -> Verdict {
         let judged = subject.judged();
         if judged.effect.is_reversible() && !self.may_deny() && self.desk.audit().is_none() {
-            return Verdict::Allow(Cleared::of(invocation, None));
+            return Verdict::Allow(Cleared::of(invocation, subject, None));
         }
         let Some(bound) = self.bound(&invocation, subject).await else {
             return Verdict::Deny(Refusal::new(Reason::NobodyToAsk, subject, judged));
@@ -221,7 +227,7 @@ impl Gate {
         let ruled = self.ruled(&invocation, subject).await;
         trail.rule = ruled.as_ref().and_then(|ruled| ruled.rule);
         let verdict = match self.due(ruled.as_ref(), subject) {
-            Ok(Due::Run) => Ok(Verdict::Allow(Cleared::of(invocation, None))),
+            Ok(Due::Run) => Ok(Verdict::Allow(Cleared::of(invocation, subject, None))),
             Ok(Due::Refer(confirmed)) => Err(Reason::ApprovalRequired {
                 request_id: bound.request_id(),
                 next: format!(
@@ -279,7 +285,8 @@ impl Gate {
             Resumed::GoesOn(state) => Some(Invocation { state, ..invocation.clone() }),
             Resumed::Said(Said::Nothing) | Resumed::No => None,
         };
-        let allow = |invocation| Ok(Verdict::Allow(Cleared::of(invocation, Some(Ticket { seal: seal.clone() }))));
+        let allow =
+            |invocation| Ok(Verdict::Allow(Cleared::of(invocation, subject, Some(Ticket { seal: seal.clone() }))));
         if let Some(invocation) = resumed {
             return allow(invocation);
         }
@@ -334,6 +341,7 @@ impl Gate {
             tool_digest: invocation.catalog.tool(tool).map_or_else(nothing, |tool| tool.digest),
             arguments: over(arguments, bound::digest_of).await?,
             rules: self.rules.as_ref().map_or_else(nothing, CallRules::digest),
+            definition: subject.definition().unwrap_or_else(nothing),
         })
     }
 

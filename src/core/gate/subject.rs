@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::protocol::digest::Digest;
 use crate::surface::effect::{Effect, Judged, Policy, classify, only_reads};
 use crate::surface::level::{Latitude, Level};
 use crate::surface::rules::Declared;
@@ -33,6 +34,7 @@ pub struct Subject {
     policy: Policy,
     manner: Manner,
     declared: Declared,
+    definition: Option<Digest>,
 }
 
 impl Subject {
@@ -57,6 +59,7 @@ impl Subject {
             policy: Policy::default(),
             manner: Manner::Asks,
             declared: Declared::default(),
+            definition: None,
         }
     }
 
@@ -72,6 +75,14 @@ impl Subject {
     #[must_use]
     pub fn probing(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.names.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// By what it is judged, where that may change between two calls: an approval holds for it alone, and nothing else
+    /// is run.
+    #[must_use]
+    pub fn defined_by(mut self, definition: Digest) -> Self {
+        self.definition = Some(definition);
         self
     }
 
@@ -115,6 +126,11 @@ impl Subject {
     /// What becomes of it where it cannot be undone.
     pub fn manner(&self) -> &Manner {
         &self.manner
+    }
+
+    /// By what it is judged, where that may change between two calls.
+    pub fn definition(&self) -> Option<Digest> {
+        self.definition
     }
 
     pub(super) fn declared(&self) -> &Declared {

@@ -10,7 +10,7 @@ use crate::surface::arguments::{self, ArgumentEntry};
 use crate::surface::builtin::Builtin;
 use crate::surface::fields::Fields;
 use crate::surface::lint::backend::Kind;
-use crate::surface::lint::{self, misplaced_key, value_kind};
+use crate::surface::lint::{self, misplaced_key, unknown_key, value_kind};
 use crate::surface::problem::Findings;
 use crate::surface::source::{At, Span};
 use crate::surface::tree::{Entry, Node};
@@ -38,8 +38,12 @@ const KEYS: &[&str] = &[
 /// Keys of a tool that is a command, beside those of every command.
 const COMMAND_KEYS: &[&str] = &["stdin", "talk", "asks_itself"];
 
+/// Whether names of arguments may have `_` for `-`: a key of what runs capabilities alone.
+const COERCE: &str = "coerce_arg_names";
+
 /// Keys of a tool that is built in: its definition comes with it.
-const BUILTIN_KEYS: &[&str] = &["builtin", "title", "description", "icons", "meta", "timeout", "cap", "task", "scopes"];
+const BUILTIN_KEYS: &[&str] =
+    &["builtin", "title", "description", "icons", "meta", "timeout", "cap", COERCE, "task", "scopes"];
 
 /// What carries a tool out, as written.
 #[derive(Debug)]
@@ -69,6 +73,7 @@ pub(crate) struct ToolEntry<'t> {
     pub(crate) open_world: Option<At<bool>>,
     pub(crate) asks_itself: Option<At<bool>>,
     pub(crate) divergent: bool,
+    pub(crate) coerce_arg_names: bool,
     pub(crate) task: TaskSupport,
     pub(crate) scopes: Vec<At<String>>,
     /// `None` if it is not known which it is.
@@ -141,6 +146,7 @@ pub(super) fn read<'t>(entry: &'t Entry, common: &[ArgumentEntry], findings: &mu
         idempotent: fields.flag("idempotent", findings),
         open_world: fields.flag("open_world", findings),
         asks_itself: fields.flag("asks_itself", findings),
+        coerce_arg_names: fields.flag(COERCE, findings).is_some_and(|flag| flag.value),
         divergent: fields.flag("divergent", findings).is_some_and(|flag| flag.value),
         task: task(&fields, findings),
         scopes: fields.texts("scopes", findings),
@@ -153,6 +159,10 @@ pub(super) fn read<'t>(entry: &'t Entry, common: &[ArgumentEntry], findings: &mu
 fn builtin(fields: &Fields<'_>, findings: &mut Findings) -> Option<Builtin> {
     let said = fields.text("builtin", findings)?;
     let found = Builtin::parse(&said.value);
+    if let Some(entry) = fields.get(COERCE).filter(|_| found.is_some_and(|builtin| !builtin.runs())) {
+        let known: Vec<&str> = BUILTIN_KEYS.iter().copied().filter(|key| *key != COERCE).collect();
+        unknown_key::report(entry, "a built-in tool that runs nothing", &known, findings);
+    }
     if found.is_none() {
         value_kind::one_of("builtin", &said, &Builtin::ALL.map(Builtin::name), findings);
     }

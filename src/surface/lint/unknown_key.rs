@@ -30,6 +30,13 @@ mod tests {
         breaks(super::RULE, &tool("args:\n  a: {type: string, minlength: 1}\nrun: [ls, \"x{a}\"]"));
         breaks(super::RULE, "surface: s\nversion: 1.0.0\nextra: 1\ntools: {}\n");
         keeps(super::RULE, &tool("title: Show"));
+        let builtin = |name: &str| {
+            format!(
+                "surface: s\nversion: 1.0.0\nregistry: .\ntools: {{t: {{builtin: {name}, coerce_arg_names: true}}}}\n"
+            )
+        };
+        breaks(super::RULE, &builtin("get_skill"));
+        keeps(super::RULE, &builtin("run_agent"));
         let comma = problems(&tool("args: {a: {type: string, description: One, two words}}\nrun: [ls, \"x{a}\"]"));
         assert!(comma.list()[0].remedy.contains("comma"), "{comma}");
         let problems = problems(&tool("descripton: x"));

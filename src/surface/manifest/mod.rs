@@ -62,6 +62,10 @@ pub struct Manifest {
     pub entrypoint: PathBuf,
     /// The folder of the manifest: absolute, links resolved.
     pub folder: PathBuf,
+    /// How a text becomes elements of its argument vector.
+    pub argv_style: ArgvStyle,
+    /// How many runs of it may go on at once.
+    pub max_concurrent: usize,
     /// Arguments of a flat capability, which has no actions.
     pub args: Vec<ManifestArg>,
     /// Actions, in the manifest's order.
@@ -88,6 +92,16 @@ pub enum Runtime {
     Python,
     /// `node`
     Node,
+}
+
+/// How a text becomes elements of an argument vector. One that begins with `-` is `--name=value` in either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ArgvStyle {
+    /// `--name=value`, one element.
+    #[default]
+    Eq,
+    /// `--name`, then `value`: for programs that know nothing else.
+    Space,
 }
 
 /// An action of a capability: the first element of its argument vector.

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::parts;
-use super::rules::{ENTRYPOINT, FRONT_MATTER, SHAPE};
-use super::{CapabilityKind, Manifest, Routing, Runtime, SkillManifest};
+use super::rules::{CONCURRENT, ENTRYPOINT, FRONT_MATTER, SHAPE};
+use super::{ArgvStyle, CapabilityKind, Manifest, Routing, Runtime, SkillManifest};
+use crate::protocol::json::shortened;
 use crate::surface::fields::Fields;
 use crate::surface::lint::{hidden_characters, value_kind};
 use crate::surface::problem::Findings;
@@ -20,6 +21,8 @@ const KEYS: &[&str] = &[
     "version",
     "runtime",
     "entrypoint",
+    "argv_style",
+    "max_concurrent",
     "tier",
     "args",
     "actions",
@@ -35,6 +38,10 @@ const AGENT_KEYS: &[&str] = &["tools"];
 /// What runs where nothing is said.
 const ENTRYPOINT_NAME: &str = "main.py";
 const VERSION: &str = "0.1.0";
+/// Runs at once of a capability that says nothing: enough for an agent that does several things at a time.
+const CONCURRENT_RUNS: usize = 8;
+/// As many as there are calls in flight on one connection.
+const CONCURRENT_AT_MOST: usize = 64;
 
 /// Largest tree of one manifest, aliases written out: ten times that of the largest known.
 const TREE_BYTES: usize = 8 * 1024 * 1024;
@@ -93,6 +100,8 @@ fn manifest(kind: CapabilityKind, fields: &Fields<'_>, folder: &Path, findings: 
         runtime,
         entrypoint,
         folder: folder.to_owned(),
+        argv_style: argv_style(fields, findings),
+        max_concurrent: max_concurrent(fields, findings),
         args,
         actions,
         secrets: parts::secrets(fields, findings),
@@ -116,6 +125,36 @@ fn version(fields: &Fields<'_>, findings: &mut Findings) -> Option<String> {
     match &fields.get("version")?.node.value {
         Value::Number(text) => Some(text.to_string()),
         _ => parts::words(fields, "version", findings),
+    }
+}
+
+fn argv_style(fields: &Fields<'_>, findings: &mut Findings) -> ArgvStyle {
+    let Some(said) = fields.text("argv_style", findings) else { return ArgvStyle::default() };
+    match said.value.as_str() {
+        "eq" => ArgvStyle::Eq,
+        "space" => ArgvStyle::Space,
+        _ => {
+            value_kind::one_of("argv_style", &said, &["eq", "space"], findings);
+            ArgvStyle::default()
+        }
+    }
+}
+
+fn max_concurrent(fields: &Fields<'_>, findings: &mut Findings) -> usize {
+    let Some(entry) = fields.get("max_concurrent") else { return CONCURRENT_RUNS };
+    let Value::Number(text) = &entry.node.value else {
+        value_kind::report("max_concurrent", &entry.node, "a whole number, such as 1", findings);
+        return CONCURRENT_RUNS;
+    };
+    match text.parse() {
+        Ok(runs) if (1..=CONCURRENT_AT_MOST).contains(&runs) => runs,
+        _ => {
+            let message = format!("max_concurrent is {}", shortened(text, 40));
+            let remedy =
+                format!("write a whole number from 1 to {CONCURRENT_AT_MOST}, or leave it out for {CONCURRENT_RUNS}");
+            findings.report(&CONCURRENT, entry.node.span, message, remedy);
+            CONCURRENT_RUNS
+        }
     }
 }
 

@@ -21,6 +21,9 @@ pub(super) const SECRET: Rule = Rule::error(
     "manifest-secret",
     "a secret is NAME or SPACE:NAME, and none of the variables that programs are started with",
 );
+/// A number of runs that is none.
+pub(super) const CONCURRENT: Rule =
+    Rule::error("manifest-concurrent", "`max_concurrent` is a whole number of runs at once, from 1 to 64");
 /// A schema that is none.
 pub(super) const SCHEMA: Rule = Rule::error("manifest-schema", "the schema of an argument is a JSON Schema");
 /// No front matter.
@@ -35,7 +38,7 @@ pub(super) const HIDDEN: Rule =
 
 /// Every rule on manifests that is not one of all YAML files.
 pub fn rules() -> Vec<Rule> {
-    vec![NAME, TWICE, SHAPE, ENTRYPOINT, SECRET, SCHEMA, FRONT_MATTER, TOO_MANY, HIDDEN]
+    vec![NAME, TWICE, SHAPE, ENTRYPOINT, SECRET, CONCURRENT, SCHEMA, FRONT_MATTER, TOO_MANY, HIDDEN]
 }
 
 #[cfg(test)]

@@ -82,6 +82,8 @@ description: >
 version: 0.2
 runtime: python
 entrypoint: main.py
+argv_style: space
+max_concurrent: 1
 tier: official
 actions:
   - name: read-sheet
@@ -109,6 +111,9 @@ examples: []
     assert_eq!((manifest.name.as_str(), manifest.version.as_str()), ("xlsx", "0.2"));
     assert_eq!((manifest.description.as_str(), manifest.runtime), ("Reads workbooks.", Runtime::Python));
     assert!(manifest.entrypoint.ends_with("tools/t/main.py") && manifest.folder.ends_with("tools/t"));
+    assert_eq!((manifest.argv_style, manifest.max_concurrent), (ArgvStyle::Space, 1));
+    let plain = facts("name: plain\ndescription: x\nruntime: python\n");
+    assert_eq!((plain.argv_style, plain.max_concurrent), (ArgvStyle::Eq, 8));
     let action = manifest.action("read-sheet").unwrap();
     assert_eq!((action.effects, action.blast_class.as_deref()), (Some(Effects::Read), Some("none")));
     let args: Vec<_> = action.args.iter().map(|a| (a.name.as_str(), a.kind.name(), a.required, a.stdin)).collect();
@@ -165,6 +170,11 @@ fn a_manifest_that_cannot_be_read_is_an_entry_with_its_reason_and_hides_no_other
         (format!("name: {}\ndescription: x\nruntime: python\n", "n".repeat(129)), "manifest-name"),
         ("name: \"\"\ndescription: x\nruntime: python\n".to_owned(), "manifest-name"),
         (format!("{base}# \u{202e}\n"), "hidden-characters"),
+        (format!("{base}argv_style: equals\n"), "value-kind"),
+        (format!("{base}max_concurrent: 0\n"), "manifest-concurrent"),
+        (format!("{base}max_concurrent: 65\n"), "manifest-concurrent"),
+        (format!("{base}max_concurrent: 1.5\n"), "manifest-concurrent"),
+        (format!("{base}max_concurrent: \"1\"\n"), "value-kind"),
         (format!("{base}tier: \"\\e[2J\"\n"), "hidden-characters value-kind"),
         (format!("{base}<<: {{tier: custom}}\n"), "yaml-merge-key"),
         (format!("{base}tier: !!python/object x\n"), "value-kind yaml-tag"),

@@ -88,7 +88,7 @@ fn a_name_and_an_action_tell_that_action_alone_and_the_call_that_runs_it() {
             r#"{"capability":{"kind":"tool","name":"xlsx","action":{"name":"read-sheet","description":"Does read-sheet.","args":["#,
             r#"{"name":"path","type":"string","required":true,"description":"The path."},"#,
             r#"{"name":"sheet","type":"string","required":false,"description":"The sheet."},"#,
-            r#"{"name":"max-results","type":"integer","required":false,"description":"The max-results."}]},"#,
+            r#"{"name":"max-results","type":"integer","required":false,"description":"The max-results."}],"effects":"write"},"#,
             r#""call":{"run_tool":{"tool":"xlsx","action":"read-sheet","args":{"path":"<string>"}}},"#,
             r#""hint":"Argument names stand as they have to be sent. Leave out what is not required and not needed."}}"#
         )
@@ -117,7 +117,7 @@ fn an_unknown_action_is_answered_and_is_no_error() {
 #[test]
 fn a_name_alone_tells_everything_and_a_tool_comes_before_an_agent() {
     let (_, text) = asked(named("xlsx"));
-    assert!(text.starts_with(r#"{"capability":{"kind":"tool","name":"xlsx","description":"Works with xlsx.","ready":true,"missing_secrets":[],"tools":null,"actions":[{"name":"list-sheets""#), "{text}");
+    assert!(text.starts_with(r#"{"capability":{"kind":"tool","name":"xlsx","description":"Works with xlsx.","ready":true,"missing_secrets":[],"max_concurrent":8,"tools":null,"actions":[{"name":"list-sheets""#), "{text}");
     let (_, agent) = asked(Question { kind: Some(CapabilityKind::Agent), ..named("xlsx") });
     assert!(agent.contains(r#""kind":"agent""#) && agent.contains(r#""tools":["xlsx"]"#));
     let (_, unready) = asked(named("mail"));

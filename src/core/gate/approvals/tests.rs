@@ -18,6 +18,7 @@ fn bound(principal: &str, arguments: &str) -> Bound {
         tool_digest: digest("tool"),
         arguments: digest(arguments),
         rules: digest("rules"),
+        definition: digest("definition"),
     }
 }
 
