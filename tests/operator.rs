@@ -215,7 +215,7 @@ impl Served {
             revision: Revision::MODERN,
             client: ClientCapabilities::default(),
         };
-        timeout(PATIENCE, self.router.invoke(invocation, peer)).await.expect("an end in time")
+        timeout(PATIENCE, self.router.invoke(Arc::new(invocation), peer)).await.expect("an end in time")
     }
 
     async fn call(&self, tool: &str, arguments: Value) -> (bool, Value) {

@@ -71,7 +71,7 @@ impl Served {
             revision: Revision::MODERN,
             client: ClientCapabilities::default(),
         };
-        self.router.invoke(invocation, Arc::<Peer>::clone(peer) as Arc<dyn Caller>).await
+        self.router.invoke(Arc::new(invocation), Arc::<Peer>::clone(peer) as Arc<dyn Caller>).await
     }
 
     /// Whether it was done, and the text.
