@@ -19,7 +19,7 @@ use twodoor::transport::http::{self, LegacyMode};
 struct Echo;
 
 impl Invoke for Echo {
-    fn invoke(&self, invocation: Invocation, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+    fn invoke(&self, invocation: Arc<Invocation>, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             Outcome::Complete(Content::text(invocation.operation.arguments().unwrap().text().as_str().to_owned()))
         })

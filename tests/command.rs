@@ -206,8 +206,8 @@ async fn a_tool_runs_on_its_own_backend_and_one_without_is_a_defect() {
         client: ClientCapabilities::default(),
     };
     for name in ["one", "two"] {
-        assert_eq!(told(&router.invoke(invocation(name), Peer::new()).await), (true, format!("{name}\n")));
+        assert_eq!(told(&router.invoke(Arc::new(invocation(name)), Peer::new()).await), (true, format!("{name}\n")));
     }
-    assert!(matches!(router.invoke(invocation("three"), Peer::new()).await, Outcome::Defect { .. }));
+    assert!(matches!(router.invoke(Arc::new(invocation("three")), Peer::new()).await, Outcome::Defect { .. }));
     assert!(router.backend("one").is_some() && router.backend("three").is_none());
 }

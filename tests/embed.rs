@@ -426,11 +426,12 @@ fn prompts_take_their_arguments_from_a_type_and_complete_them() {
 struct Outer(Arc<dyn Invoke>);
 
 impl Invoke for Outer {
-    fn invoke(&self, mut invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+    fn invoke(&self, invocation: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+        let mut invocation = Arc::unwrap_or_clone(invocation);
         let Operation::Call { task, .. } = &mut invocation.operation else { panic!("nothing else is called") };
         let wished = task.take().is_some();
         Box::pin(async move {
-            match self.0.invoke(invocation, caller).await {
+            match self.0.invoke(Arc::new(invocation), caller).await {
                 Outcome::Complete(mut content) => {
                     content.blocks.push(Block::text(format!("as a task: {wished}")));
                     Outcome::Complete(content)

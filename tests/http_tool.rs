@@ -110,7 +110,7 @@ impl Served {
             revision: Revision::MODERN,
             client: ClientCapabilities::default(),
         };
-        match self.router.invoke(invocation, Arc::new(Peer)).await {
+        match self.router.invoke(Arc::new(invocation), Arc::new(Peer)).await {
             Outcome::Complete(content) => (true, content),
             Outcome::Failed(content) => (false, content),
             other => panic!("{other:?}"),

@@ -241,7 +241,7 @@ impl Served {
 
     async fn outcome(&self, tool: &str, arguments: &Value, principal: Principal, peer: Arc<Peer>) -> Outcome {
         let invocation = self.invocation(tool, arguments, principal);
-        timeout(PATIENCE, self.router.invoke(invocation, peer)).await.expect("an end in time")
+        timeout(PATIENCE, self.router.invoke(Arc::new(invocation), peer)).await.expect("an end in time")
     }
 
     async fn call(&self, tool: &str, arguments: Value) -> (bool, Value) {

@@ -58,7 +58,7 @@ impl Served {
             revision: Revision::MODERN,
             client: ClientCapabilities::default(),
         };
-        let outcome = timeout(Duration::from_secs(60), self.router.invoke(invocation, Arc::new(Peer))).await;
+        let outcome = timeout(Duration::from_secs(60), self.router.invoke(Arc::new(invocation), Arc::new(Peer))).await;
         outcome.expect("it does not hang")
     }
 

@@ -85,7 +85,7 @@ impl Served {
             invocation.answers = vec![(ask.requests[0].key.as_str().into(), RawJson::encode(&answer))];
             invocation.state = ask.state.clone();
         }
-        self.router.invoke(invocation, Arc::<Peer>::default()).await
+        self.router.invoke(Arc::new(invocation), Arc::<Peer>::default()).await
     }
 
     /// Whether it was done, and the text.

@@ -42,7 +42,7 @@ pub(crate) fn out(
         let mut signals = Signals::catch();
         let mut asked = 0;
         loop {
-            let running = router.invoke(invocation.clone(), Arc::<Shell>::clone(&shell) as Arc<dyn Caller>);
+            let running = router.invoke(Arc::new(invocation.clone()), Arc::<Shell>::clone(&shell) as Arc<dyn Caller>);
             let running = async { if talks { running.await } else { show::with_progress("running", running).await } };
             let outcome = tokio::select! {
                 outcome = running => outcome,

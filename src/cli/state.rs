@@ -86,7 +86,7 @@ impl State {
 }
 
 impl Invoke for State {
-    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+    fn invoke(&self, invocation: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         match self.tasks.get() {
             Some(tasks) => tasks.invoke(invocation, caller),
             None => ByCatalog.invoke(invocation, caller),

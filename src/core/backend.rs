@@ -248,8 +248,8 @@ impl Router {
 }
 
 impl Invoke for Router {
-    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
-        Box::pin(self.carry_out(invocation, caller))
+    fn invoke(&self, invocation: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+        Box::pin(self.carry_out(Arc::unwrap_or_clone(invocation), caller))
     }
 }
 
@@ -258,10 +258,10 @@ impl Invoke for Router {
 pub struct ByCatalog;
 
 impl Invoke for ByCatalog {
-    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+    fn invoke(&self, invocation: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             match invocation.catalog.behind::<Router>() {
-                Some(router) => router.carry_out(invocation, caller).await,
+                Some(router) => router.carry_out((*invocation).clone(), caller).await,
                 None => defect("a catalog is published without a router behind it"),
             }
         })

@@ -17,13 +17,13 @@ use crate::transport::defect;
 pub(super) struct Rooms(pub(super) Handle);
 
 impl Invoke for Rooms {
-    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+    fn invoke(&self, invocation: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             let Some(listing) = invocation.catalog.behind::<Listing>() else {
                 return defect(&format!("the {} is of a catalog without handlers", invocation.operation.name()));
             };
             let operation = invocation.operation.clone();
-            let call = Call::new(invocation, caller, self.0.clone());
+            let call = Call::new(Arc::unwrap_or_clone(invocation), caller, self.0.clone());
             carry_out(&listing, operation, call).await
         })
     }
@@ -103,16 +103,16 @@ pub(super) struct AskFirst {
 }
 
 impl Invoke for AskFirst {
-    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+    fn invoke(&self, invocation: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         let listing = invocation.catalog.behind::<Listing>();
         let tool =
             invocation.operation.tool().zip(listing).and_then(|(name, listing)| listing.tool(name.as_str()).cloned());
         let first = tool.and_then(|tool| tool.first.clone()).zip(invocation.operation.arguments().cloned());
         let Some((first, arguments)) = first else { return self.inner.invoke(invocation, caller) };
         Box::pin(async move {
-            let call = Call::new(invocation, Arc::clone(&caller), self.handle.clone());
+            let call = Call::new(Arc::unwrap_or_clone(invocation), Arc::clone(&caller), self.handle.clone());
             match first(arguments, call.clone()).await {
-                Ok(()) => self.inner.invoke(call.answered(), caller).await,
+                Ok(()) => self.inner.invoke(Arc::new(call.answered()), caller).await,
                 Err(error) => ended(&call, Err::<(), _>(error), |()| Outcome::Complete(Content::default())),
             }
         })

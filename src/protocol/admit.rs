@@ -5,6 +5,7 @@
 //! touches a modern request (2026-07-28 basic, Statelessness). The order of checks is the
 //! validation ladder: claim, version header, revision, mirrored headers, method, params.
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::catalog::TASKS_EXTENSION;
@@ -14,6 +15,7 @@ use super::invoke::InputKind;
 use super::json::{Kind, RawJson, shortened};
 use super::limits::ECHOED_CHARACTERS;
 use super::log::LogLevel;
+use super::members::Text;
 use super::message::{Message, Notification, Params, Request};
 use super::revision::{Era, Method, Offer, Revision};
 use super::session::Session;
@@ -43,6 +45,9 @@ impl ClientCapabilities {
     ///
     /// An empty `elicitation` means the form mode; a mode named alone excludes the other.
     pub fn read(declared: &RawJson) -> Self {
+        if declared.as_bytes() == b"{}" {
+            return Self::default();
+        }
         let within = |raw: Option<RawJson>| raw.and_then(|raw| raw.members()).unwrap_or_default();
         let object = |members: &[(Box<str>, RawJson)], name: &str| {
             members.iter().find(|(key, raw)| &**key == name && raw.kind() == Kind::Object).map(|(_, raw)| raw.clone())
@@ -156,7 +161,7 @@ impl Admitted {
 /// The modern revision that a message's metadata claims.
 #[derive(Debug)]
 pub struct Claim {
-    version: String,
+    version: Text,
     client: ClientCapabilities,
 }
 
@@ -165,14 +170,14 @@ impl Claim {
     ///
     /// Any of the three reserved keys is a claim, so that a broken modern request never slips into the legacy era.
     pub fn read(params: &Params, offer: Offer) -> Result<Option<Self>, Fault> {
-        let Some(members) = params.get("_meta").and_then(RawJson::members) else { return Ok(None) };
-        let member = |key: &str| members.iter().find(|(k, _)| &**k == key).map(|(_, value)| value);
-        let (version, capabilities, client) = (member(CLAIM_VERSION), member(CLAIM_CAPABILITIES), member(CLAIM_CLIENT));
+        let Some(meta) = params.meta() else { return Ok(None) };
+        let (version, capabilities) = (meta.get(CLAIM_VERSION), meta.get(CLAIM_CAPABILITIES));
+        let client = meta.get(CLAIM_CLIENT);
         if version.is_none() && capabilities.is_none() && client.is_none() {
             return Ok(None);
         }
         let mut missing = Vec::new();
-        let version = version.and_then(RawJson::as_text);
+        let version = version.and_then(|version| version.as_words());
         if version.is_none() {
             missing.push(CLAIM_VERSION);
         }
@@ -180,15 +185,12 @@ impl Claim {
         if capabilities.is_none() {
             missing.push(CLAIM_CAPABILITIES);
         }
-        let named = |info: &Value, key: &str| info.get(key).is_some_and(Value::is_string);
-        let client =
-            client.map(|c| c.parse::<Value>().is_ok_and(|info| named(&info, "name") && named(&info, "version")));
-        if client == Some(false) {
+        if client.is_some_and(|client| !names_itself(&client)) {
             missing.push(CLAIM_CLIENT);
         }
         match (version, capabilities, missing.is_empty()) {
             (Some(version), Some(capabilities), true) => {
-                Ok(Some(Self { version, client: ClientCapabilities::read(capabilities) }))
+                Ok(Some(Self { version, client: ClientCapabilities::read(&capabilities) }))
             }
             _ => Err(incomplete("_meta lacks required keys, or they have the wrong type", missing, offer)),
         }
@@ -200,10 +202,24 @@ impl Claim {
     }
 }
 
+/// Whether an implementation says its name and its version.
+pub(super) fn names_itself(info: &RawJson) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Named<'i> {
+        #[serde(borrow)]
+        name: &'i RawValue,
+        #[serde(borrow)]
+        version: &'i RawValue,
+    }
+    let is_text = |raw: &RawValue| raw.get().starts_with('"');
+    info.kind() == Kind::Object
+        && info.parse::<Named<'_>>().is_ok_and(|named| is_text(named.name) && is_text(named.version))
+}
+
 /// Whether params make a modern claim, be it a complete one.
 pub(super) fn claims(params: &Params) -> bool {
-    let members = params.get("_meta").and_then(RawJson::members).unwrap_or_default();
-    members.iter().any(|(key, _)| [CLAIM_VERSION, CLAIM_CAPABILITIES, CLAIM_CLIENT].contains(&&**key))
+    let claims = [CLAIM_VERSION, CLAIM_CAPABILITIES, CLAIM_CLIENT];
+    params.meta().is_some_and(|meta| claims.iter().any(|key| meta.kind(key).is_some()))
 }
 
 /// Whether a message may not be part of a batch: it opens a session, or it is modern.
@@ -248,8 +264,7 @@ fn admit_modern(request: Request, claim: Claim, offer: Offer, mirror: Option<&Mi
     if let Some(mirror) = mirror {
         mirror.check_method(&request.method)?;
         mirror.check_name_readable()?;
-        let mirrored =
-            method.and_then(Method::mirrored_name).and_then(|key| request.params.get(key)).and_then(RawJson::as_text);
+        let mirrored = method.and_then(Method::mirrored_name).and_then(|key| request.params.text(key));
         if let Some(name) = mirrored {
             mirror.check_name(&name)?;
         }
@@ -269,8 +284,8 @@ fn admit_legacy(request: Request, session: Option<&Session>, offer: Offer) -> Re
         return Err(match method {
             // A modern-only server names what it serves in whatever answers `initialize` (2026-07-28 basic/versioning).
             Some(Method::Initialize) => {
-                let wanted = request.params.get("protocolVersion").and_then(RawJson::as_text).unwrap_or_default();
-                unsupported(&wanted, offer.supported())
+                let wanted = request.params.text("protocolVersion");
+                unsupported(wanted.as_deref().unwrap_or_default(), offer.supported())
             }
             _ => unclaimed(offer),
         });
@@ -290,12 +305,13 @@ fn admit_legacy(request: Request, session: Option<&Session>, offer: Offer) -> Re
 }
 
 fn read_meta(params: &Params) -> Result<Meta, Fault> {
-    let Some(meta) = params.get("_meta") else { return Ok(Meta::default()) };
-    let Some(members) = meta.members() else {
+    if params.kind("_meta").is_none() {
+        return Ok(Meta::default());
+    }
+    let Some(meta) = params.meta() else {
         return Err(Fault::InvalidParams("_meta must be an object".to_owned()));
     };
-    let member = |key: &str| members.iter().find(|(k, _)| &**k == key).map(|(_, value)| value);
-    let progress = member("progressToken").cloned();
+    let progress = meta.get("progressToken");
     if let Some(token) = &progress {
         let whole = token.kind() == Kind::Number && !token.as_str().contains(['.', 'e', 'E']);
         if token.kind() != Kind::String && !whole {
@@ -307,8 +323,7 @@ fn read_meta(params: &Params) -> Result<Meta, Fault> {
 
 /// A level is asked for request by request in the modern era alone (2026-07-28 server/utilities/logging).
 fn asked_level(params: &Params) -> Result<Option<LogLevel>, Fault> {
-    let members = params.get("_meta").and_then(RawJson::members).unwrap_or_default();
-    let Some((_, level)) = members.iter().find(|(key, _)| &**key == LOG_LEVEL) else { return Ok(None) };
+    let Some(level) = params.meta().and_then(|meta| meta.get(LOG_LEVEL)) else { return Ok(None) };
     log_level(&level.as_text().unwrap_or_else(|| level.as_str().to_owned())).map(Some)
 }
 

@@ -13,7 +13,7 @@ mod batch;
 mod hearing;
 mod output;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,11 +23,11 @@ use self::batch::Batch;
 use self::hearing::Hearing;
 pub use self::output::{Arrival, CallId, Output, Reply};
 use super::admit::{self, Admitted};
-use super::asking::Asking;
 use super::content::Content;
 use super::dispatch::{Context, Dispatcher, Step};
 use super::exchange::{Answered, Arrived, Exchange};
 use super::fault::Fault;
+use super::few::{FewMap, FewQueue};
 use super::headers::Mirror;
 use super::invoke::{Invocation, Notice, Outcome, Principal};
 use super::limits::{BAD_LINES_ANSWERED, BAD_LINES_AT_MOST, BAD_LINES_PER_SECOND, DEADLINE_AT_MOST, Limits};
@@ -65,23 +65,15 @@ pub struct Connection {
     calls: u64,
     /// Requests of ours so far.
     asked: i64,
-    exchanges: HashMap<CallId, Exchange>,
-    by_id: HashMap<RequestId, InFlight>,
+    exchanges: FewMap<CallId, Exchange>,
     /// Which call waits for the response to which request of ours.
     awaited: HashMap<RequestId, CallId>,
     hearing: Hearing,
     batches: HashMap<Arrival, Batch>,
-    outputs: VecDeque<Output>,
+    outputs: FewQueue<Output>,
     rubbish: Rubbish,
     /// Whether what arrives is read no more.
     deaf: bool,
-}
-
-/// What a request's id stands for as long as it is not answered.
-#[derive(Debug, Clone, Copy)]
-enum InFlight {
-    Call(CallId),
-    Listen,
 }
 
 /// Lines in a row that were no message.
@@ -108,12 +100,11 @@ impl Connection {
             arrivals: 0,
             calls: 0,
             asked: 0,
-            exchanges: HashMap::new(),
-            by_id: HashMap::new(),
+            exchanges: FewMap::default(),
             awaited: HashMap::new(),
             hearing: Hearing::default(),
             batches: HashMap::new(),
-            outputs: VecDeque::new(),
+            outputs: FewQueue::default(),
             rubbish: Rubbish::default(),
             deaf: false,
         }
@@ -213,7 +204,7 @@ impl Connection {
     /// Gives up the calls whose deadline has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         let mut overdue: Vec<CallId> =
-            self.exchanges.iter().filter(|(_, e)| e.deadline <= now).map(|(c, _)| *c).collect();
+            self.exchanges.iter().filter(|(_, e)| e.deadline <= now).map(|(call, _)| *call).collect();
         overdue.sort_unstable();
         for call in overdue {
             let Some(exchange) = self.remove(call) else { continue };
@@ -233,7 +224,6 @@ impl Connection {
         self.deaf = true;
         let mut calls: Vec<(CallId, Arrival)> = self.exchanges.drain().map(|(call, e)| (call, e.arrival)).collect();
         calls.sort_unstable();
-        self.by_id.clear();
         self.awaited.clear();
         self.hearing = Hearing::default();
         self.batches.clear();
@@ -248,7 +238,7 @@ impl Connection {
 
     /// When [`Connection::handle_timeout`] has something to do.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.exchanges.values().map(|exchange| exchange.deadline).min()
+        self.exchanges.iter().map(|(_, exchange)| exchange.deadline).min()
     }
 
     fn handle_rubbish(&mut self, now: Instant, arrival: Arrival, malformed: Malformed) {
@@ -288,7 +278,7 @@ impl Connection {
         mirror: Option<&Mirror>,
     ) {
         let id = request.id.clone();
-        if self.by_id.contains_key(&id) {
+        if self.call(&id).is_some() || self.hearing.listens_by(&id) {
             let problem = format!("a request with id {id} is in flight: give each request its own id");
             self.reply(arrival, batched, Some(id), Err(Fault::InvalidRequest(problem)));
             return;
@@ -357,9 +347,9 @@ impl Connection {
         }
     }
 
-    fn invoke(&mut self, arrived: Arrived, invocation: Box<Invocation>) {
+    fn invoke(&mut self, arrived: Arrived, invocation: Arc<Invocation>) {
         let (arrival, id, batched) = (arrived.arrival, arrived.id.clone(), arrived.batched);
-        let exchange = Exchange::new(arrived, &invocation);
+        let exchange = Exchange::new(arrived, Arc::clone(&invocation));
         if self.exchanges.len() >= self.calls_at_most {
             let most = self.calls_at_most;
             let text = format!(
@@ -376,12 +366,11 @@ impl Connection {
     }
 
     /// Hands a request to its backend, under a number of its own each time.
-    fn begin(&mut self, exchange: Exchange, invocation: Box<Invocation>) {
+    fn begin(&mut self, exchange: Exchange, invocation: Arc<Invocation>) {
         self.calls += 1;
         let call = CallId(self.calls);
         let deadline = exchange.deadline;
-        self.by_id.insert(exchange.id.clone(), InFlight::Call(call));
-        self.exchanges.insert(call, exchange);
+        self.exchanges.add(call, exchange);
         self.outputs.push_back(Output::Invoke { call, invocation, deadline });
     }
 
@@ -396,12 +385,8 @@ impl Connection {
     }
 
     fn handle_cancelled(&mut self, params: &Params) {
-        let Some(id) = params.get("requestId").and_then(RequestId::read) else { return };
-        let call = match self.by_id.get(&id).copied() {
-            None => return,
-            Some(InFlight::Listen) => return self.unlisten(&id),
-            Some(InFlight::Call(call)) => call,
-        };
+        let Some(id) = params.get("requestId").and_then(|raw| RequestId::read(&raw)) else { return };
+        let Some(call) = self.call(&id) else { return self.unlisten(&id) };
         let Some(exchange) = self.remove(call) else { return };
         let arrival = exchange.arrival;
         self.withdraw(&exchange);
@@ -414,10 +399,19 @@ impl Connection {
         }
     }
 
+    /// The call that a request's id stands for as long as it is not answered.
+    fn call(&self, id: &RequestId) -> Option<CallId> {
+        self.exchanges.iter().find(|(_, exchange)| exchange.id == *id).map(|(call, _)| *call)
+    }
+
+    /// Whether a call is neither answered nor cancelled.
+    pub fn is_in_flight(&self, call: CallId) -> bool {
+        self.exchanges.iter().any(|(known, _)| *known == call)
+    }
+
     fn remove(&mut self, call: CallId) -> Option<Exchange> {
         let exchange = self.exchanges.remove(&call)?;
-        self.by_id.remove(&exchange.id);
-        for id in exchange.asking.iter().flat_map(Asking::ids) {
+        for id in exchange.asking.iter().flat_map(|asking| asking.ids()) {
             self.awaited.remove(id);
         }
         Some(exchange)

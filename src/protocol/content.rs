@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use serde_json::Value;
 
-use super::json::{Json, RawJson};
+use super::json::Json;
 use super::revision::{Rules, Structured};
 
 /// Who says something, or whom something is for.
@@ -399,7 +399,8 @@ impl PromptMessage {
 
 fn write_text(text: &str, out: &mut BytesMut) {
     out.put_slice(br#"{"type":"text","text":"#);
-    out.put_slice(RawJson::encode(&text).as_bytes());
+    // Writing to memory does not fail.
+    let _ = serde_json::to_writer(out.writer(), text);
     out.put_u8(b'}');
 }
 

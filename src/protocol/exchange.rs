@@ -34,17 +34,17 @@ pub(super) struct Exchange {
     pub(super) time: Duration,
     /// Whether its answer belongs to a batch.
     pub(super) batched: bool,
-    pub(super) progress: Option<Progress>,
+    pub(super) progress: Option<Box<Progress>>,
     /// The least level of log messages that a modern request wants.
     pub(super) level: Option<LogLevel>,
-    pub(super) logs: Option<Logs>,
+    pub(super) logs: Option<Box<Logs>>,
     /// What a legacy client is being asked, while it is.
-    pub(super) asking: Option<Asking>,
+    pub(super) asking: Option<Box<Asking>>,
     /// How often it was asked.
     pub(super) asked: u32,
     method: Method,
     /// As it was invoked first; it goes back to the backend with what a legacy client answers.
-    pub(super) invocation: Invocation,
+    pub(super) invocation: Arc<Invocation>,
 }
 
 /// What is needed besides the invocation to keep track of it.
@@ -67,7 +67,7 @@ pub(super) enum Answered {
 }
 
 impl Exchange {
-    pub(super) fn new(arrived: Arrived, invocation: &Invocation) -> Self {
+    pub(super) fn new(arrived: Arrived, invocation: Arc<Invocation>) -> Self {
         let Arrived { arrival, id, method, batched, now, time, progress, level } = arrived;
         Self {
             arrival,
@@ -76,13 +76,13 @@ impl Exchange {
             deadline: now + time,
             time,
             batched,
-            progress: progress.map(|token| Progress::new(token, now)),
+            progress: progress.map(|token| Box::new(Progress::new(token, now))),
             level,
             logs: None,
             asking: None,
             asked: 0,
             method,
-            invocation: invocation.clone(),
+            invocation,
         }
     }
 
@@ -101,7 +101,7 @@ impl Exchange {
                 if !self.catalog().logs() || least.is_none_or(|least| level < least) {
                     return None;
                 }
-                self.logs.get_or_insert_with(|| Logs::new(now)).tell(level, logger.as_deref(), data, now)
+                self.logs.get_or_insert_with(|| Box::new(Logs::new(now))).tell(level, logger.as_deref(), data, now)
             }
             Notice::Updated { .. } | Notice::Detach => None,
         }

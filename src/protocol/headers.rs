@@ -4,9 +4,10 @@
 //! a fault before anything is dispatched, so that whoever routed by a header routed rightly
 //! (2026-07-28 transports/streamable-http, Server Validation, Custom Headers).
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 
 use super::digest::escape_pointer;
 use super::fault::Fault;
@@ -26,51 +27,74 @@ pub const PARAM_PREFIX: &str = "mcp-param-";
 
 /// The headers of one HTTP request that the protocol reads: names in lower case, values as they came.
 #[derive(Debug, Clone, Default)]
-pub struct Mirror(Vec<(Box<str>, Bytes)>);
+pub struct Mirror<'h> {
+    version: Sent<'h>,
+    method: Sent<'h>,
+    name: Sent<'h>,
+    /// Those that mirror arguments.
+    arguments: Vec<(&'h str, &'h [u8])>,
+}
+
+/// How often a header was sent.
+#[derive(Debug, Clone, Copy, Default)]
+enum Sent<'h> {
+    #[default]
+    Never,
+    Once(&'h [u8]),
+    Twice,
+}
+
+impl<'h> Sent<'h> {
+    fn add(&mut self, value: &'h [u8]) {
+        *self = if matches!(self, Self::Never) { Self::Once(value) } else { Self::Twice };
+    }
+
+    fn read(self, decode: impl FnOnce(&'h [u8]) -> Result<Cow<'h, str>, &'static str>) -> Said<'h> {
+        match self {
+            Self::Never => Said::Absent,
+            // RFC 9110 5.5: white space around a value is not part of it.
+            Self::Once(value) => decode(trim(value)).map_or_else(Said::Unclear, Said::Text),
+            Self::Twice => Said::Unclear("it stands twice"),
+        }
+    }
+}
 
 /// What a header says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum Said<'h> {
     /// Nothing.
     Absent,
     /// This.
-    Text(String),
+    Text(Cow<'h, str>),
     /// Something unreadable, or two things.
     Unclear(&'static str),
 }
 
-impl Mirror {
+impl<'h> Mirror<'h> {
     /// Keeps those of a request's headers that matter here.
-    pub fn new<'h>(headers: impl Iterator<Item = (&'h str, &'h [u8])>) -> Self {
-        let matters = |name: &str| matches!(name, VERSION | METHOD | NAME) || name.starts_with(PARAM_PREFIX);
-        Self(headers.filter(|(n, _)| matters(n)).map(|(n, v)| (n.into(), Bytes::copy_from_slice(v))).collect())
-    }
-
-    fn raw(&self, name: &str) -> Result<Option<&[u8]>, &'static str> {
-        let mut values = self.0.iter().filter(|(n, _)| &**n == name).map(|(_, value)| value);
-        match (values.next(), values.next()) {
-            (_, Some(_)) => Err("it stands twice"),
-            (None, None) => Ok(None),
-            // RFC 9110 5.5: white space around a value is not part of it.
-            (Some(value), None) => Ok(Some(trim(value))),
+    pub fn new(headers: impl Iterator<Item = (&'h str, &'h [u8])>) -> Self {
+        let mut mirror = Self::default();
+        for (name, value) in headers {
+            match name {
+                VERSION => mirror.version.add(value),
+                METHOD => mirror.method.add(value),
+                NAME => mirror.name.add(value),
+                _ if name.starts_with(PARAM_PREFIX) => mirror.arguments.push((name, value)),
+                _ => {}
+            }
         }
+        mirror
     }
 
     /// The revision's header.
-    pub fn version(&self) -> Said {
-        self.read(VERSION, plain)
+    pub fn version(&self) -> Said<'h> {
+        self.version.read(plain)
     }
 
-    fn read(&self, name: &str, decode: impl FnOnce(&[u8]) -> Result<String, &'static str>) -> Said {
-        match self.raw(name) {
-            Err(why) => Said::Unclear(why),
-            Ok(None) => Said::Absent,
-            Ok(Some(value)) => decode(value).map_or_else(Said::Unclear, Said::Text),
-        }
-    }
-
-    fn decoded(&self, name: &str) -> Said {
-        self.read(name, decode)
+    fn argument(&self, header: &str) -> Said<'h> {
+        let mut sent = Sent::Never;
+        self.arguments.iter().filter(|(name, _)| *name == header).for_each(|(_, value)| sent.add(value));
+        sent.read(decode)
     }
 
     /// Checks the revision's header against the body's claim.
@@ -80,18 +104,17 @@ impl Mirror {
 
     /// Checks the mirrored method.
     pub fn check_method(&self, method: &str) -> Result<(), Fault> {
-        let said = self.read(METHOD, plain);
-        same(METHOD, said, method)
+        same(METHOD, self.method.read(plain), method)
     }
 
     /// Whether the mirrored method is there at all.
     pub fn has_method(&self) -> bool {
-        self.0.iter().any(|(name, _)| &**name == METHOD)
+        !matches!(self.method, Sent::Never)
     }
 
     /// Checks that a mirrored name can be read, whatever the method makes of it.
     pub fn check_name_readable(&self) -> Result<(), Fault> {
-        match self.decoded(NAME) {
+        match self.name.read(decode) {
             Said::Unclear(why) => Err(mismatch(NAME, why)),
             Said::Absent | Said::Text(_) => Ok(()),
         }
@@ -99,14 +122,14 @@ impl Mirror {
 
     /// Checks the mirrored name; a method that mirrors none may still carry a right one.
     pub fn check_name(&self, name: &str) -> Result<(), Fault> {
-        same(NAME, self.decoded(NAME), name)
+        same(NAME, self.name.read(decode), name)
     }
 
     /// Checks every mirrored argument.
     pub fn check_arguments(&self, plan: &HeaderPlan, arguments: &Arguments) -> Result<(), Fault> {
         plan.0.iter().try_for_each(|entry| {
             let header = format!("{PARAM_PREFIX}{}", entry.name);
-            let said = self.decoded(&header);
+            let said = self.argument(&header);
             match value_at(arguments, &entry.path) {
                 None => match said {
                     Said::Absent => Ok(()),
@@ -128,7 +151,7 @@ fn value_at(arguments: &Arguments, path: &[String]) -> Option<RawJson> {
 }
 
 /// Integers are compared as numbers and texts as bytes (2026-07-28 transports/streamable-http, Value Encoding).
-fn check_argument(header: &str, said: Said, value: &RawJson) -> Result<(), Fault> {
+fn check_argument(header: &str, said: Said<'_>, value: &RawJson) -> Result<(), Fault> {
     match value.kind() {
         Kind::String => same(header, said, &value.as_text().unwrap_or_default()),
         Kind::Bool => same(header, said, value.as_str()),
@@ -163,7 +186,7 @@ fn exact_integer(text: &str) -> Option<i64> {
     whole.parse().ok().filter(|n| (-EXACT..=EXACT).contains(n))
 }
 
-fn same(header: &str, said: Said, expected: &str) -> Result<(), Fault> {
+fn same(header: &str, said: Said<'_>, expected: &str) -> Result<(), Fault> {
     match said {
         Said::Text(text) if text == expected => Ok(()),
         Said::Text(_) => Err(mismatch(header, "it differs from the body")),
@@ -185,23 +208,23 @@ fn trim(mut value: &[u8]) -> &[u8] {
 }
 
 /// A value as it stands, which needs no other form.
-fn plain(value: &[u8]) -> Result<String, &'static str> {
-    std::str::from_utf8(value).map(str::to_owned).map_err(|_| "it is not text")
+fn plain(value: &[u8]) -> Result<Cow<'_, str>, &'static str> {
+    std::str::from_utf8(value).map(Cow::Borrowed).map_err(|_| "it is not text")
 }
 
 const OPEN: &[u8] = b"=?base64?";
 const CLOSE: &[u8] = b"?=";
 
 /// Decodes a trimmed value: plain, or between the base64 markers, which are case-sensitive.
-fn decode(value: &[u8]) -> Result<String, &'static str> {
+fn decode(value: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     if let Some(encoded) = value.strip_prefix(OPEN).and_then(|v| v.strip_suffix(CLOSE)) {
         let bytes = STANDARD.decode(encoded).map_err(|_| "its base64 is not valid")?;
-        return String::from_utf8(bytes).map_err(|_| "it does not decode to UTF-8");
+        return String::from_utf8(bytes).map(Cow::Owned).map_err(|_| "it does not decode to UTF-8");
     }
     if value.iter().any(|b| !matches!(b, 0x20..=0x7e | b'\t')) {
         return Err("it has characters that need the base64 form");
     }
-    String::from_utf8(value.to_vec()).map_err(|_| "it is not text")
+    plain(value)
 }
 
 /// A value as a client sends it in a header: plain where that reads back, else base64.
@@ -289,6 +312,8 @@ fn is_token(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::protocol::json::JsonLimits;
 
@@ -300,7 +325,7 @@ mod tests {
         Arguments::new(RawJson::new(Bytes::copy_from_slice(text.as_bytes()), &JsonLimits::default()).unwrap()).unwrap()
     }
 
-    fn mirror(headers: &[(&str, &str)]) -> Mirror {
+    fn mirror<'h>(headers: &[(&'h str, &'h str)]) -> Mirror<'h> {
         Mirror::new(headers.iter().map(|(n, v)| (*n, v.as_bytes())))
     }
 

@@ -8,12 +8,17 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::admit::ClientCapabilities;
 use super::catalog::{Catalog, Found, Tool, ToolName};
 use super::content::{Content, PromptMessage, ResourceContents};
-use super::json::RawJson;
+use super::json::{JsonLimits, Kind, RawJson};
 use super::log::LogLevel;
+use super::members::{Members, Text};
+use super::message::Params;
 use super::revision::Revision;
+use super::scan::{self, Role};
 use super::task::{TaskAnswer, TaskRequest};
 
 /// A future that the engine can hold without knowing its type.
@@ -42,22 +47,31 @@ impl Principal {
 #[derive(Debug, Clone)]
 pub struct Arguments {
     text: RawJson,
-    members: Vec<(Box<str>, RawJson)>,
+    members: SmallVec<[(Text, RawJson); 2]>,
 }
 
 impl Arguments {
     /// Reads an object; `None` if the text is any other kind of value.
     pub fn new(text: RawJson) -> Option<Self> {
-        let members = text.members()?;
-        Some(Self { text, members })
+        let limits = JsonLimits { depth: usize::MAX, keys: usize::MAX, items: usize::MAX };
+        let outline = scan::walk(text.as_bytes(), &limits, Role::Arguments).ok()?.outline;
+        let members = Members::new(text.to_bytes(), outline);
+        (text.kind() == Kind::Object).then(|| Self { members: members.of(Role::Arguments).iter().collect(), text })
+    }
+
+    /// Those of a request; `None` if they are no object. None at all are none.
+    pub(super) fn of(params: &Params) -> Option<Self> {
+        match (params.get("arguments"), params.arguments()) {
+            (None, _) => Some(Self { text: RawJson::empty_object(), members: SmallVec::new() }),
+            (Some(text), Some(members)) => Some(Self { text, members: members.iter().collect() }),
+            (Some(_), None) => None,
+        }
     }
 
     /// The same arguments in memory of their own.
     #[must_use]
     pub fn detached(&self) -> Self {
-        let text = self.text.detached();
-        let members = text.members().unwrap_or_default();
-        Self { text, members }
+        Self::new(self.text.detached()).unwrap_or_else(|| self.clone())
     }
 
     /// The object's text as sent.
@@ -356,7 +370,7 @@ pub trait Caller: Send + Sync + 'static {
 /// Carries out calls. Implemented by `core`'s router, or by whoever embeds the engine.
 pub trait Invoke: Send + Sync + 'static {
     /// Carries out one call. When the caller is gone the future should end soon; it is dropped after a short grace.
-    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome>;
+    fn invoke(&self, invocation: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome>;
 }
 
 /// Where the catalog in force is found.

@@ -5,13 +5,14 @@
 //! [`Json`] keeps key order and the exact text of every number, which the digest needs.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::collections::HashSet;
 use std::fmt;
 
 use bytes::Bytes;
-use serde::de::{self, DeserializeSeed, Deserializer as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
+
+use super::members::Text;
+use super::scan;
 
 /// Bounds on one JSON text.
 #[derive(Debug, Clone, Copy)]
@@ -53,134 +54,7 @@ pub enum JsonError {
 
 /// Walks one JSON text without building anything and refuses what [`JsonError`] names.
 pub fn check(text: &[u8], limits: &JsonLimits) -> Result<(), JsonError> {
-    let violation = RefCell::new(None);
-    let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let walk = Walk { depth: 0, limits, violation: &violation };
-    let outcome = walk.deserialize(&mut deserializer).and_then(|()| deserializer.end());
-    match (outcome, violation.into_inner()) {
-        (Ok(()), _) => Ok(()),
-        (Err(_), Some(violation)) => Err(violation),
-        (Err(error), None) => Err(JsonError::Syntax(position_only(&error))),
-    }
-}
-
-/// The parser's message without any of the input's own text, which an error must not echo.
-fn position_only(error: &serde_json::Error) -> String {
-    let kind = match error.classify() {
-        serde_json::error::Category::Eof => "it ends too early",
-        _ => "unexpected text",
-    };
-    format!("{kind} at line {} column {}", error.line(), error.column())
-}
-
-#[derive(Clone, Copy)]
-struct Walk<'c> {
-    depth: usize,
-    limits: &'c JsonLimits,
-    violation: &'c RefCell<Option<JsonError>>,
-}
-
-impl Walk<'_> {
-    fn refuse<E: de::Error>(&self, violation: JsonError) -> E {
-        let error = E::custom(&violation);
-        *self.violation.borrow_mut() = Some(violation);
-        error
-    }
-
-    fn deeper<E: de::Error>(self) -> Result<Self, E> {
-        if self.depth >= self.limits.depth {
-            return Err(self.refuse(JsonError::Depth(self.limits.depth)));
-        }
-        Ok(Self { depth: self.depth + 1, ..self })
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = ();
-    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let inner = self.deeper()?;
-        let mut items = 0usize;
-        while seq.next_element_seed(inner)?.is_some() {
-            items += 1;
-            if items > self.limits.items {
-                return Err(self.refuse(JsonError::Items(self.limits.items)));
-            }
-        }
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let inner = self.deeper()?;
-        let mut seen = SeenKeys::default();
-        while let Some(key) = map.next_key_seed(KeySeed)? {
-            if seen.len() >= self.limits.keys {
-                return Err(self.refuse(JsonError::Keys(self.limits.keys)));
-            }
-            if let Err(key) = seen.insert(key) {
-                return Err(self.refuse(JsonError::Duplicate(shortened(&key, 64))));
-            }
-            map.next_value_seed(inner)?;
-        }
-        Ok(())
-    }
-}
-
-/// The keys of one object; few keys are compared in place, many are hashed with a random seed.
-#[derive(Default)]
-struct SeenKeys<'de> {
-    few: Vec<Cow<'de, str>>,
-    many: HashSet<Cow<'de, str>>,
-}
-
-impl<'de> SeenKeys<'de> {
-    const FEW: usize = 16;
-
-    fn len(&self) -> usize {
-        self.few.len() + self.many.len()
-    }
-
-    /// Adds a key, or gives it back if it was there.
-    fn insert(&mut self, key: Cow<'de, str>) -> Result<(), Cow<'de, str>> {
-        if self.few.contains(&key) || self.many.contains(&key) {
-            return Err(key);
-        }
-        if self.few.len() < Self::FEW {
-            self.few.push(key);
-        } else {
-            self.many.insert(key);
-        }
-        Ok(())
-    }
+    scan::check(text, limits)
 }
 
 struct KeySeed;
@@ -263,6 +137,20 @@ impl fmt::Debug for RawJson {
     }
 }
 
+impl Kind {
+    /// The kind of a text that has passed [`check`], without white space before it.
+    pub(super) fn of(text: &[u8]) -> Self {
+        match text.first() {
+            Some(b'{') => Self::Object,
+            Some(b'[') => Self::Array,
+            Some(b'"') => Self::String,
+            Some(b't' | b'f') => Self::Bool,
+            Some(b'n') | None => Self::Null,
+            Some(_) => Self::Number,
+        }
+    }
+}
+
 impl RawJson {
     /// Checks a text and keeps it.
     pub fn new(text: Bytes, limits: &JsonLimits) -> Result<Self, JsonError> {
@@ -301,6 +189,11 @@ impl RawJson {
         &self.0
     }
 
+    /// The text, shared.
+    pub(super) fn to_bytes(&self) -> Bytes {
+        self.0.clone()
+    }
+
     /// The text as a string slice.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("null")
@@ -308,19 +201,17 @@ impl RawJson {
 
     /// What sort of value this is.
     pub fn kind(&self) -> Kind {
-        match self.0.first() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::String,
-            Some(b't' | b'f') => Kind::Bool,
-            Some(b'n') | None => Kind::Null,
-            Some(_) => Kind::Number,
-        }
+        Kind::of(&self.0)
     }
 
     /// The value if it is a string.
     pub fn as_text(&self) -> Option<String> {
         (self.kind() == Kind::String).then(|| serde_json::from_slice(&self.0).ok()).flatten()
+    }
+
+    /// The value if it is a string, as a slice of the message where it has no escapes.
+    pub fn as_words(&self) -> Option<Text> {
+        Text::read(&self.0)
     }
 
     /// Decodes the value.

@@ -9,8 +9,10 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use serde_json::value::RawValue;
 
 use super::fault::Fault;
-use super::json::{self, JsonError, JsonLimits, Kind, RawJson};
+use super::json::{JsonError, JsonLimits, Kind, RawJson};
 use super::limits::{BATCH_MESSAGES, REQUEST_ID_BYTES};
+use super::members::{Members, Object, Text};
+use super::scan::{self, Envelope, Found, Role, Span};
 
 /// The id of a request: an integer or a text, echoed with its type (2026-07-28 basic, Requests).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -63,18 +65,46 @@ impl fmt::Display for RequestId {
 pub enum Params {
     /// None were sent.
     Absent,
-    /// The members of an object, in the order sent.
-    Object(Vec<(Box<str>, RawJson)>),
+    /// The members of an object.
+    Object(Members),
     /// Something other than an object, which no MCP method takes.
     Other,
 }
 
 impl Params {
     /// One member.
-    pub fn get(&self, name: &str) -> Option<&RawJson> {
+    pub fn get(&self, name: &str) -> Option<RawJson> {
+        self.members()?.get(name)
+    }
+
+    /// The text of a member that is one.
+    pub fn text(&self, name: &str) -> Option<Text> {
+        self.members()?.text(name)
+    }
+
+    /// The kind of one member.
+    pub fn kind(&self, name: &str) -> Option<Kind> {
+        self.members()?.kind(name)
+    }
+
+    fn members(&self) -> Option<Object<'_>> {
+        self.within(Role::Params)
+    }
+
+    /// The metadata, if it is an object.
+    pub(super) fn meta(&self) -> Option<Object<'_>> {
+        self.within(Role::Meta).filter(|_| self.kind("_meta") == Some(Kind::Object))
+    }
+
+    /// The arguments, if they are an object.
+    pub(super) fn arguments(&self) -> Option<Object<'_>> {
+        self.within(Role::Arguments).filter(|_| self.kind("arguments") == Some(Kind::Object))
+    }
+
+    fn within(&self, role: Role) -> Option<Object<'_>> {
         match self {
-            Self::Object(members) => members.iter().find(|(key, _)| &**key == name).map(|(_, value)| value),
-            _ => None,
+            Self::Object(members) => Some(members.of(role)),
+            Self::Absent | Self::Other => None,
         }
     }
 }
@@ -85,7 +115,7 @@ pub struct Request {
     /// Its id.
     pub id: RequestId,
     /// What is asked for, as sent.
-    pub method: Box<str>,
+    pub method: Text,
     /// With what.
     pub params: Params,
 }
@@ -94,7 +124,7 @@ pub struct Request {
 #[derive(Debug, Clone)]
 pub struct Notification {
     /// What is told, as sent.
-    pub method: Box<str>,
+    pub method: Text,
     /// With what.
     pub params: Params,
 }
@@ -148,12 +178,6 @@ impl Malformed {
     }
 }
 
-/// Whether an object of these members was to be a response.
-fn is_response(members: &[(Box<str>, RawJson)]) -> bool {
-    let has = |name: &str| members.iter().any(|(key, _)| &**key == name);
-    !has("method") && (has("result") || has("error"))
-}
-
 /// What one line or one body holds.
 #[derive(Debug, Clone)]
 pub enum Decoded {
@@ -174,20 +198,10 @@ impl Decoded {
 }
 
 fn decode(text: &Bytes, limits: &JsonLimits) -> Result<Decoded, Malformed> {
-    if let Err(error) = json::check(text, limits) {
-        return Err(match error {
-            JsonError::Syntax(problem) => Malformed { id: None, fault: Fault::Parse(problem), is_response: false },
-            refused => {
-                let whole = serde_json::from_slice(text).ok().and_then(|whole| RawJson::part(text, whole).members());
-                let members = whole.unwrap_or_default();
-                let malformed = Malformed::invalid(lone_id(&members), refused.to_string());
-                Malformed { is_response: is_response(&members), ..malformed }
-            }
-        });
-    }
     let text = text.slice_ref(text.trim_ascii());
+    let found = scan::walk(&text, limits, Role::Message).map_err(|error| refused(&text, error))?;
     if text.first() != Some(&b'[') {
-        return Ok(Decoded::One(decode_one(text)));
+        return Ok(Decoded::One(decode_one(&text, found)));
     }
     let elements: Vec<&RawValue> =
         serde_json::from_slice(&text).map_err(|_| Malformed::invalid(None, "unreadable batch"))?;
@@ -198,7 +212,26 @@ fn decode(text: &Bytes, limits: &JsonLimits) -> Result<Decoded, Malformed> {
         let problem = format!("a batch of {} messages: at most {BATCH_MESSAGES} are taken", elements.len());
         return Err(Malformed::invalid(None, problem));
     }
-    Ok(Decoded::Batch(elements.iter().map(|e| decode_one(text.slice_ref(e.get().as_bytes()))).collect()))
+    let element = |element: &&RawValue| {
+        let text = text.slice_ref(element.get().as_bytes());
+        let found = scan::walk(&text, limits, Role::Message).map_err(|error| refused(&text, error))?;
+        decode_one(&text, found)
+    };
+    Ok(Decoded::Batch(elements.iter().map(element).collect()))
+}
+
+/// What is no message: no JSON, or JSON that breaks our rules and may still say whose answer it is.
+fn refused(text: &Bytes, error: JsonError) -> Malformed {
+    match error {
+        JsonError::Syntax(problem) => Malformed { id: None, fault: Fault::Parse(problem), is_response: false },
+        refused => {
+            let whole = serde_json::from_slice(text).ok().and_then(|whole| RawJson::part(text, whole).members());
+            let members = whole.unwrap_or_default();
+            let has = |name: &str| members.iter().any(|(key, _)| &**key == name);
+            let is_response = !has("method") && (has("result") || has("error"));
+            Malformed { is_response, ..Malformed::invalid(lone_id(&members), refused.to_string()) }
+        }
+    }
 }
 
 /// The id of a message that is JSON but breaks our rules, if it has exactly one good one.
@@ -208,24 +241,23 @@ fn lone_id(members: &[(Box<str>, RawJson)]) -> Option<RequestId> {
     id.filter(|_| ids.next().is_none())
 }
 
-fn decode_one(text: Bytes) -> Result<Message, Malformed> {
-    let Some(members) = RawJson::checked(text).members() else {
+fn decode_one(text: &Bytes, found: Found) -> Result<Message, Malformed> {
+    if text.first() != Some(&b'{') {
         return Err(Malformed::invalid(None, "a message is a JSON object"));
-    };
-    let member = |name: &str| members.iter().find(|(key, _)| &**key == name).map(|(_, value)| value);
-    let raw_id = member("id");
-    let id = raw_id.and_then(RequestId::read);
-    let is_response = is_response(&members);
+    }
+    let Found { envelope: Envelope { jsonrpc, id: raw_id, method, params, result, error }, outline } = found;
+    let raw = |span: Span| RawJson::checked(text.slice_ref(span.of(text)));
+    let id = raw_id.and_then(|id| RequestId::read(&raw(id)));
+    let is_response = method.is_none() && (result.is_some() || error.is_some());
     let invalid = |problem: &str| Err(Malformed { is_response, ..Malformed::invalid(id.clone(), problem) });
-    if member("jsonrpc").and_then(RawJson::as_text).as_deref() != Some("2.0") {
+    if jsonrpc.and_then(|said| raw(said).as_words()).as_deref() != Some("2.0") {
         return invalid("jsonrpc must be the text \"2.0\"");
     }
-    let (result, error) = (member("result"), member("error"));
-    let Some(method) = member("method") else {
-        return match (result, error) {
-            (Some(result), None) if id.is_some() => Ok(Message::Response(Response { id, result: Ok(result.clone()) })),
+    let Some(method) = method else {
+        return match (result, error.map(raw)) {
+            (Some(result), None) if id.is_some() => Ok(Message::Response(Response { id, result: Ok(raw(result)) })),
             (None, Some(error)) if error.kind() == Kind::Object => {
-                Ok(Message::Response(Response { id, result: Err(error.clone()) }))
+                Ok(Message::Response(Response { id, result: Err(error) }))
             }
             (None, None) => invalid("a message has a method, a result or an error"),
             _ => invalid("a response has an id and either a result or an error object"),
@@ -234,14 +266,14 @@ fn decode_one(text: Bytes) -> Result<Message, Malformed> {
     if result.is_some() || error.is_some() {
         return invalid("a message with a method has neither a result nor an error");
     }
-    let Some(method) = method.as_text().filter(|m| !m.is_empty()) else {
+    let Some(method) = raw(method).as_words().filter(|m| !m.is_empty()) else {
         return invalid("method must be a text");
     };
-    let params = match member("params") {
+    let params = match params {
         None => Params::Absent,
-        Some(raw) => raw.members().map_or(Params::Other, Params::Object),
+        Some(span) if span.of(text).first() == Some(&b'{') => Params::Object(Members::new(text.clone(), outline)),
+        Some(_) => Params::Other,
     };
-    let method = method.into();
     match (raw_id, id) {
         (None, _) => Ok(Message::Notification(Notification { method, params })),
         (Some(_), Some(id)) => Ok(Message::Request(Request { id, method, params })),

@@ -4,12 +4,16 @@
 //! the number of subschemas are bounded; patterns run in linear time (2026-07-28 basic, JSON
 //! Schema Usage). No input makes a check fetch, loop or backtrack.
 
+mod plain;
+
 use std::collections::HashMap;
 
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
+use self::plain::Plain;
 use super::digest::escape_pointer;
+use super::invoke::Arguments;
 use super::json::{Json, shortened};
 use super::limits::{SCHEMA_BYTES, SCHEMA_DEPTH, SCHEMA_EXPANDED, SCHEMA_SUBSCHEMAS, VIOLATIONS_LISTED};
 
@@ -32,6 +36,8 @@ pub struct Schema {
     validator: Validator,
     /// How many subschemas there are, each counted as often as references reach it.
     weight: usize,
+    /// What it comes to, if that is simple.
+    plain: Option<Plain>,
 }
 
 /// Why a schema cannot be published.
@@ -140,7 +146,7 @@ impl Schema {
             root.entry("properties").or_insert_with(|| Value::Object(serde_json::Map::new()));
         }
         match options.build(&value) {
-            Ok(validator) => Ok(Self { validator, weight }),
+            Ok(validator) => Ok(Self { validator, weight, plain: Plain::read(schema) }),
             Err(refused) => {
                 let text = shortened(&refused.to_string(), VIOLATION_CHARACTERS);
                 error(
@@ -151,6 +157,15 @@ impl Schema {
                 )
             }
         }
+    }
+
+    /// Where the arguments of a call do not fit, as [`Schema::violations`] has it.
+    pub fn refusals(&self, arguments: &Arguments) -> Vec<Violation> {
+        if self.plain.as_ref().is_some_and(|plain| plain.fits(arguments)) {
+            return Vec::new();
+        }
+        let value = arguments.text().parse().unwrap_or_else(|_| serde_json::json!({}));
+        self.violations(&value)
     }
 
     /// Where a value does not fit: the first ten violations, or the first alone of a large value.

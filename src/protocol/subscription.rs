@@ -86,7 +86,7 @@ impl Filter {
     /// Reads `params.notifications` of `subscriptions/listen`; unknown kinds are left out.
     pub(super) fn read(params: &Params) -> Result<Self, Fault> {
         let invalid = |problem: &str| Fault::InvalidParams(problem.to_owned());
-        let members = params.get("notifications").and_then(RawJson::members);
+        let members = params.get("notifications").and_then(|raw| raw.members());
         let members = members.ok_or_else(|| invalid("subscriptions/listen needs params.notifications, an object"))?;
         let member = |name: &str| members.iter().find(|(key, _)| &**key == name).map(|(_, raw)| raw);
         let flag = |name: &str| match member(name).map(RawJson::as_str) {

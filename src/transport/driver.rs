@@ -4,23 +4,26 @@
 //! gets a task only if it is not ready; a panic ends its call alone; a call whose caller is gone
 //! is dropped after a grace.
 
-use std::collections::HashMap;
+mod far_end;
+
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use smallvec::SmallVec;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
+use self::far_end::{FarEnd, Gone};
 use super::hub::{Hears, News};
 use super::{Engine, now};
+use crate::protocol::few::FewMap;
 use crate::protocol::invoke::BoxFuture;
 use crate::protocol::{
-    Arrival, CallId, Caller, Connection, Content, Decoded, Invocation, Message, Mirror, Notice, Outcome, Output, Reply,
+    Arrival, CallId, Connection, Content, Decoded, Invocation, Message, Mirror, Moment, Outcome, Output, Reply,
     Response, Revision, Session,
 };
 
@@ -76,54 +79,42 @@ impl<S> Clone for Driver<S> {
 }
 
 struct Inner<S> {
-    engine: Engine,
-    machine: Mutex<Machine>,
+    engine: Arc<Engine>,
+    machine: Mutex<Machine<S>>,
     sink: S,
-    /// Told whenever a call ends.
+    /// Told whenever a call ends, while somebody waits for it.
     ended: Notify,
 }
 
-struct Machine {
+struct Machine<S> {
     connection: Connection,
-    running: HashMap<CallId, Arc<Gone>>,
+    /// The far ends of calls that were not ready when they were first polled.
+    running: FewMap<CallId, Weak<FarEnd<S>>>,
+    /// Calls that are polled for the first time.
+    starting: usize,
+    /// Somebody waits for calls to end.
+    awaited: bool,
     /// A task keeps the deadlines of what the peer is asked.
     timed: bool,
 }
 
-/// Whether a call's caller is gone.
-#[derive(Default)]
-struct Gone {
-    flag: AtomicBool,
-    told: Notify,
-}
-
-impl Gone {
-    fn set(&self) {
-        self.flag.store(true, Ordering::Release);
-        self.told.notify_waiters();
-    }
-
-    async fn wait(&self) {
-        let mut told = std::pin::pin!(self.told.notified());
-        // Registered before the flag is read, so that a call in between is not missed.
-        told.as_mut().enable();
-        if !self.flag.load(Ordering::Acquire) {
-            told.await;
-        }
+impl<S> Machine<S> {
+    /// How many calls have not ended, cancelled ones included.
+    fn running(&self) -> usize {
+        self.running.len() + self.starting
     }
 }
 
 struct Started {
     call: CallId,
-    invocation: Box<Invocation>,
+    invocation: Arc<Invocation>,
     deadline: Instant,
-    gone: Arc<Gone>,
 }
 
 impl<S: Sink> Driver<S> {
-    pub(super) fn new(engine: Engine, connection: Connection, sink: S) -> Self {
-        let machine = Mutex::new(Machine { connection, running: HashMap::new(), timed: false });
-        Self(Arc::new(Inner { engine, machine, sink, ended: Notify::new() }))
+    pub(super) fn new(engine: Arc<Engine>, connection: Connection, sink: S) -> Self {
+        let machine = Machine { connection, running: FewMap::default(), starting: 0, awaited: false, timed: false };
+        Self(Arc::new(Inner { engine, machine: Mutex::new(machine), sink, ended: Notify::new() }))
     }
 
     pub(super) fn sink(&self) -> &S {
@@ -132,13 +123,14 @@ impl<S: Sink> Driver<S> {
 
     /// Feeds one line or body. Whatever is known at once is in the sink when this returns.
     pub(super) fn deliver(&self, decoded: Decoded, mirror: Option<&Mirror>, route: S::Route) -> Arrival {
+        let now = now();
         let mut machine = self.lock();
-        let arrival = machine.connection.handle_message(now(), decoded, mirror);
+        let arrival = machine.connection.handle_message(now, decoded, mirror);
         self.0.sink.open(arrival, route);
         if machine.connection.is_deaf() {
             self.0.sink.silence(arrival);
         }
-        self.carry(machine);
+        self.carry(machine, now);
         arrival
     }
 
@@ -148,8 +140,9 @@ impl<S: Sink> Driver<S> {
         if !response.id.as_ref().is_some_and(|id| machine.connection.awaits(id)) {
             return false;
         }
-        machine.connection.handle_message(now(), Decoded::One(Ok(Message::Response(response))), None);
-        self.carry(machine);
+        let now = now();
+        machine.connection.handle_message(now, Decoded::One(Ok(Message::Response(response))), None);
+        self.carry(machine, now);
         true
     }
 
@@ -157,25 +150,25 @@ impl<S: Sink> Driver<S> {
     pub(super) fn close(&self) {
         let mut machine = self.lock();
         machine.connection.handle_closed();
-        self.carry(machine);
+        self.carry(machine, now());
     }
 
     /// Ends every subscription, as the server is about to stop.
     pub(super) fn drain(&self) {
         let mut machine = self.lock();
         machine.connection.handle_draining();
-        self.carry(machine);
+        self.carry(machine, now());
     }
 
     /// Whether anything that was asked for is not answered yet.
     pub(super) fn is_busy(&self) -> bool {
         let machine = self.lock();
-        !machine.running.is_empty() || machine.connection.calls_in_flight() > 0
+        machine.running() > 0 || machine.connection.calls_in_flight() > 0
     }
 
     /// How many calls have not ended, cancelled ones included.
     pub(super) fn running(&self) -> usize {
-        self.lock().running.len()
+        self.lock().running()
     }
 
     /// What `initialize` agreed on, if it did.
@@ -188,20 +181,25 @@ impl<S: Sink> Driver<S> {
         loop {
             let mut ended = std::pin::pin!(self.0.ended.notified());
             ended.as_mut().enable();
-            if self.running() == 0 {
-                return;
+            {
+                let mut machine = self.lock();
+                machine.awaited = true;
+                if machine.running() == 0 {
+                    return;
+                }
             }
             ended.await;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Machine> {
+    fn lock(&self) -> MutexGuard<'_, Machine<S>> {
         // A panic while the lock was held is a bug of ours in one event; the machine's maps stay consistent.
         self.0.machine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn carry(&self, mut machine: MutexGuard<'_, Machine>) {
-        let mut started = Vec::new();
+    /// Does what the machine wants done. `now` is when what happened to it did.
+    fn carry(&self, mut machine: MutexGuard<'_, Machine<S>>, now: Moment) {
+        let mut started: SmallVec<[Started; 1]> = SmallVec::new();
         while let Some(output) = machine.connection.poll_output() {
             match output {
                 Output::Reply { arrival, reply } => self.0.sink.answer(arrival, Answer::One(reply)),
@@ -216,8 +214,9 @@ impl<S: Sink> Driver<S> {
                     self.0.engine.hub.register(&hearer);
                 }
                 Output::Cancel { call, arrival, silent } => {
-                    if let Some(gone) = machine.running.get(&call) {
-                        gone.set();
+                    // One that is polled for the first time is told when that is over.
+                    if let Some(far_end) = machine.running.get_mut(&call).and_then(|far_end| far_end.upgrade()) {
+                        far_end.gone.set();
                     }
                     if silent {
                         self.0.sink.silence(arrival);
@@ -225,9 +224,8 @@ impl<S: Sink> Driver<S> {
                 }
                 Output::Overrun => self.0.sink.overrun(),
                 Output::Invoke { call, invocation, deadline } => {
-                    let gone = Arc::new(Gone::default());
-                    machine.running.insert(call, Arc::clone(&gone));
-                    started.push(Started { call, invocation, deadline, gone });
+                    machine.starting += 1;
+                    started.push(Started { call, invocation, deadline });
                 }
             }
         }
@@ -236,37 +234,58 @@ impl<S: Sink> Driver<S> {
             tokio::spawn(Inner::keep_time(Arc::downgrade(&self.0)));
         }
         drop(machine);
-        started.into_iter().for_each(|started| self.start(started));
+        started.into_iter().for_each(|started| self.start(started, now));
     }
 
-    fn start(&self, started: Started) {
-        let Started { call, invocation, deadline, gone } = started;
+    fn start(&self, started: Started, now: Moment) {
+        let Started { call, invocation, deadline } = started;
         let Ok(permit) = Arc::clone(&self.0.engine.calls).try_acquire_owned() else {
             let most = self.0.engine.limits.calls;
             let text = format!("this server is at its limit of {most} calls in flight: try again in a moment");
-            self.finish(call, Outcome::Failed(Content::text(text)));
+            self.finish_first(call, Outcome::Failed(Content::text(text)), now);
             return;
         };
-        let far_end = Arc::new(FarEnd { driver: self.clone(), call, gone: Arc::clone(&gone) });
-        let invoke = Arc::clone(&self.0.engine.invoke);
-        let mut running: BoxFuture<'static, Outcome> =
-            Box::pin(async move { invoke.invoke(*invocation, far_end).await });
+        let far_end = Arc::new(FarEnd { driver: self.clone(), call, gone: Gone::default() });
+        let (invoke, caller) = (Arc::clone(&self.0.engine.invoke), Arc::clone(&far_end));
+        let mut running: BoxFuture<'static, Outcome> = Box::pin(async move { invoke.invoke(invocation, caller).await });
         match poll_caught(running.as_mut(), &mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(outcome) => self.finish(call, outcome),
+            Poll::Ready(outcome) => self.finish_first(call, outcome, now),
             Poll::Pending => {
-                tokio::spawn(self.clone().run(call, running, deadline, gone, permit));
+                let mut machine = self.lock();
+                machine.starting -= 1;
+                machine.running.add(call, Arc::downgrade(&far_end));
+                if !machine.connection.is_in_flight(call) {
+                    far_end.gone.set();
+                }
+                drop(machine);
+                tokio::spawn(self.clone().run(running, deadline, far_end, permit));
             }
+        }
+    }
+
+    /// A call was ready when it was first polled.
+    fn finish_first(&self, call: CallId, outcome: Outcome, now: Moment) {
+        let mut machine = self.lock();
+        machine.starting -= 1;
+        machine.connection.handle_outcome(now, call, outcome);
+        self.tell_ended(&machine);
+        self.carry(machine, now);
+    }
+
+    fn tell_ended(&self, machine: &Machine<S>) {
+        if machine.awaited {
+            self.0.ended.notify_waiters();
         }
     }
 
     async fn run(
         self,
-        call: CallId,
         mut running: BoxFuture<'static, Outcome>,
         deadline: Instant,
-        gone: Arc<Gone>,
+        far_end: Arc<FarEnd<S>>,
         permit: OwnedSemaphorePermit,
     ) {
+        let (call, gone) = (far_end.call, &far_end.gone);
         let mut outcome = std::pin::pin!(std::future::poll_fn(move |cx| poll_caught(running.as_mut(), cx)));
         let in_time = tokio::select! {
             biased;
@@ -274,8 +293,9 @@ impl<S: Sink> Driver<S> {
             () = gone.wait() => None,
             () = tokio::time::sleep_until(deadline.into()) => {
                 let mut machine = self.lock();
-                machine.connection.handle_timeout(Instant::now().max(deadline));
-                self.carry(machine);
+                let now = now();
+                machine.connection.handle_timeout(now.instant.max(deadline));
+                self.carry(machine, now);
                 None
             }
         };
@@ -292,16 +312,18 @@ impl<S: Sink> Driver<S> {
     }
 
     fn finish(&self, call: CallId, outcome: Outcome) {
+        let now = now();
         let mut machine = self.lock();
         machine.running.remove(&call);
-        machine.connection.handle_outcome(now(), call, outcome);
-        self.carry(machine);
-        self.0.ended.notify_waiters();
+        machine.connection.handle_outcome(now, call, outcome);
+        self.tell_ended(&machine);
+        self.carry(machine, now);
     }
 
     fn ended(&self, call: CallId) {
-        self.lock().running.remove(&call);
-        self.0.ended.notify_waiters();
+        let mut machine = self.lock();
+        machine.running.remove(&call);
+        self.tell_ended(&machine);
     }
 }
 
@@ -320,8 +342,9 @@ impl<S: Sink> Inner<S> {
             tokio::time::sleep_until(next.into()).await;
             let Some(driver) = this.upgrade().map(Driver) else { return };
             let mut machine = driver.lock();
-            machine.connection.handle_timeout(Instant::now().max(next));
-            driver.carry(machine);
+            let now = now();
+            machine.connection.handle_timeout(now.instant.max(next));
+            driver.carry(machine, now);
         }
     }
 }
@@ -342,7 +365,7 @@ impl<S: Sink> Hears for Inner<S> {
                 }
             }
         }
-        driver.carry(machine);
+        driver.carry(machine, now());
     }
 }
 
@@ -360,33 +383,6 @@ pub(crate) fn defect(problem: &str) -> Outcome {
     Outcome::Defect { incident }
 }
 
-/// The far end, as a running call sees it.
-struct FarEnd<S> {
-    driver: Driver<S>,
-    call: CallId,
-    gone: Arc<Gone>,
-}
-
-impl<S: Sink> Caller for FarEnd<S> {
-    fn notify(&self, notice: Notice) {
-        if let Notice::Updated { uri } = &notice {
-            self.driver.0.engine.hub.updated(uri);
-            return;
-        }
-        let mut machine = self.driver.lock();
-        machine.connection.handle_notice(Instant::now(), self.call, notice);
-        self.driver.carry(machine);
-    }
-
-    fn is_gone(&self) -> bool {
-        self.gone.flag.load(Ordering::Acquire)
-    }
-
-    fn gone(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.gone.wait())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -394,14 +390,14 @@ mod tests {
     use super::*;
     use crate::protocol::json::JsonLimits;
     use crate::protocol::{
-        Ask, Catalog, CatalogParts, Dispatcher, InputKind, InputRequest, Invoke, Limits, Principal, ToolParts,
+        Ask, Caller, Catalog, CatalogParts, Dispatcher, InputKind, InputRequest, Invoke, Limits, Principal, ToolParts,
     };
 
     /// A backend that cannot go on without an answer.
     struct Asks;
 
     impl Invoke for Asks {
-        fn invoke(&self, _: Invocation, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+        fn invoke(&self, _: Arc<Invocation>, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
             let params = json!({ "message": "?", "requestedSchema": { "type": "object", "properties": {} } });
             let request = InputRequest { key: "a".to_owned(), kind: InputKind::ElicitForm, params };
             let ask = Ask { requests: vec![request], state: None };
@@ -445,7 +441,7 @@ mod tests {
         let dispatcher = Arc::new(Dispatcher::new(Arc::new(catalog), [0; 32]));
         let engine = Engine::new(dispatcher, Arc::new(Asks), Limits::default());
         let connection = engine.open(Principal::LOCAL);
-        let driver = Driver::new(engine, connection, Said::default());
+        let driver = Driver::new(Arc::new(engine), connection, Said::default());
         let deliver = |text: &'static str| {
             let decoded = Decoded::read(&Bytes::from_static(text.as_bytes()), &JsonLimits::default());
             driver.deliver(decoded, None, ());

@@ -67,7 +67,7 @@ pub async fn serve(engine: Engine, streams: Streams, stop: impl Future<Output = 
     let Streams { input, output } = streams;
     let outgoing = Arc::new(Outgoing::default());
     let connection = engine.open(Principal::LOCAL).sharing_its_stream();
-    let driver = Driver::new(engine, connection, Lane { outgoing: Arc::clone(&outgoing) });
+    let driver = Driver::new(Arc::new(engine), connection, Lane { outgoing: Arc::clone(&outgoing) });
 
     let writer = Arc::clone(&outgoing);
     let writer_output = output.try_clone().map_err(|source| ServeError::Streams { source })?;

@@ -57,7 +57,7 @@ impl Backend {
 }
 
 impl Invoke for Backend {
-    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+    fn invoke(&self, invocation: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             let arguments: Value =
                 serde_json::from_slice(invocation.operation.arguments().unwrap().text().as_bytes()).unwrap();

@@ -167,7 +167,7 @@ impl Published for Room {
 }
 
 impl Invoke for Room {
-    fn invoke(&self, call: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+    fn invoke(&self, call: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             match &call.operation {
                 Operation::Call { tool, .. } => match self.tool(tool.as_str(), &call, caller).await {

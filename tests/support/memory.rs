@@ -131,7 +131,7 @@ impl Memory {
                 Output::Invoke { call, invocation, .. } => {
                     let far_end = Arc::new(FarEnd::default());
                     let (world, caller) = (Arc::clone(&self.world), Arc::clone(&far_end));
-                    let future = Box::pin(async move { world.invoke(*invocation, caller).await });
+                    let future = Box::pin(async move { world.invoke(invocation, caller).await });
                     self.running.push(Running { call, future, far_end });
                 }
                 Output::Overrun => panic!("overrun"),

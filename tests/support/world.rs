@@ -324,7 +324,7 @@ fn ask(invocation: &Invocation, kind: &str) -> Outcome {
 }
 
 impl Invoke for World {
-    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
-        Box::pin(self.run(invocation, caller))
+    fn invoke(&self, invocation: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+        Box::pin(self.run(Arc::unwrap_or_clone(invocation), caller))
     }
 }

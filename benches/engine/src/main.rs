@@ -21,7 +21,7 @@ use twodoor_benches::tools;
 struct Echo;
 
 impl Invoke for Echo {
-    fn invoke(&self, invocation: Invocation, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+    fn invoke(&self, invocation: Arc<Invocation>, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         let text = invocation.operation.arguments().and_then(|arguments| arguments.get("text")).and_then(|text| text.as_text());
         Box::pin(async { Outcome::Complete(Content::text(text.unwrap_or_default())) })
     }

@@ -358,15 +358,15 @@ fn elsewhere() -> Outcome {
 }
 
 impl Invoke for Tasks {
-    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+    fn invoke(&self, invocation: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         match &invocation.operation {
             Operation::Call { task: Some(wish), .. } => {
                 let wish = *wish;
-                Box::pin(self.create(invocation, wish))
+                Box::pin(self.create(Arc::unwrap_or_clone(invocation), wish))
             }
             Operation::Task(request) => {
                 let request = request.clone();
-                Box::pin(self.answer(invocation, request, caller))
+                Box::pin(self.answer(Arc::unwrap_or_clone(invocation), request, caller))
             }
             Operation::Call { task: None, .. }
             | Operation::Prompt { .. }

@@ -105,7 +105,7 @@ async fn carry_out(keeper: &Arc<Keeper>, entry: &Arc<Entry>, invocation: &Invoca
     let deadline = invocation.tool().and_then(|tool| tool.deadline);
     let gone = watch::Sender::new(false);
     let caller = TaskCaller { keeper: Arc::downgrade(keeper), entry: Arc::downgrade(entry), gone: gone.subscribe() };
-    let (invoke, call) = (Arc::clone(&keeper.invoke), invocation.clone());
+    let (invoke, call) = (Arc::clone(&keeper.invoke), Arc::new(invocation.clone()));
     // A runtime's task of its own, so that a panic ends there.
     let mut work = tokio::spawn(async move { invoke.invoke(call, Arc::new(caller)).await });
     let overdue = async {

@@ -1,13 +1,14 @@
 //! Asking a legacy client, in the course of a request of its own.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::Value;
 
-use super::{CallId, Connection, Exchange, InFlight, Output};
+use super::{CallId, Connection, Exchange, Output};
 use crate::protocol::asking::{Asking, Heard};
 use crate::protocol::content::Content;
-use crate::protocol::invoke::Ask;
+use crate::protocol::invoke::{Ask, Invocation};
 use crate::protocol::json::{RawJson, shortened};
 use crate::protocol::limits::{ANSWER_TIME, ECHOED_CHARACTERS};
 use crate::protocol::message::{RequestId, Response};
@@ -43,9 +44,8 @@ impl Connection {
         let arrival = exchange.arrival;
         self.outputs.extend(messages.into_iter().map(|message| Output::Ask { arrival, message }));
         exchange.deadline = now + ANSWER_TIME;
-        exchange.asking = Some(asking);
-        self.by_id.insert(exchange.id.clone(), InFlight::Call(call));
-        self.exchanges.insert(call, exchange);
+        exchange.asking = Some(Box::new(asking));
+        self.exchanges.add(call, exchange);
     }
 
     /// Takes the client's response to a request of ours; any other is dropped.
@@ -84,15 +84,14 @@ impl Connection {
     ) {
         exchange.asking = None;
         exchange.deadline = now + exchange.time;
-        let mut invocation = Box::new(exchange.invocation.clone());
-        (invocation.answers, invocation.state) = (answers, state);
-        self.begin(exchange, invocation);
+        let invocation = Invocation { answers, state, ..(*exchange.invocation).clone() };
+        self.begin(exchange, Arc::new(invocation));
     }
 
     /// Tells the client that it need not answer any more.
     pub(super) fn withdraw(&mut self, exchange: &Exchange) {
         let arrival = exchange.arrival;
-        let withdrawn = exchange.asking.iter().flat_map(Asking::withdraw);
+        let withdrawn = exchange.asking.iter().flat_map(|asking| asking.withdraw());
         self.outputs.extend(withdrawn.map(|message| Output::Notify { arrival, message }));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::{Arrival, Connection, InFlight, Output};
+use super::{Arrival, Connection, Output};
 use crate::protocol::catalog::Catalog;
 use crate::protocol::fault::Fault;
 use crate::protocol::limits::{SUBSCRIBED_BYTES, SUBSCRIBED_URIS, SUBSCRIPTIONS_AT_MOST};
@@ -50,6 +50,11 @@ impl Hearing {
         self.uris.remove(uri);
     }
 
+    /// Whether a subscription was opened by a request of that id.
+    pub(super) fn listens_by(&self, id: &RequestId) -> bool {
+        self.listens.contains_key(id)
+    }
+
     fn is_idle(&self) -> bool {
         self.listens.is_empty()
     }
@@ -70,13 +75,11 @@ impl Connection {
         let params = json!({ "_meta": subscription::meta(&id), "notifications": filter.to_json() });
         let message = encode_notification("notifications/subscriptions/acknowledged", &params.to_string());
         self.outputs.push_back(Output::Announce { arrival: Some(arrival), lasting: true, message });
-        self.by_id.insert(id.clone(), InFlight::Listen);
         self.hearing.listens.insert(id, Listen { arrival, filter });
     }
 
     /// Ends a subscription at the peer's wish: nothing more is said of it.
     pub(super) fn unlisten(&mut self, id: &RequestId) {
-        self.by_id.remove(id);
         if let Some(listen) = self.hearing.listens.remove(id) {
             // No call stands behind it, but its stream ends as that of a cancelled one does.
             self.outputs.push_back(Output::Silence { arrival: listen.arrival });
@@ -141,7 +144,6 @@ impl Connection {
         listens.sort_by_key(|(_, listen)| listen.arrival);
         let catalog = self.dispatcher.catalog();
         for (id, listen) in listens {
-            self.by_id.remove(&id);
             let arrival = listen.arrival;
             if self.shared {
                 let params = json!({ "_meta": subscription::meta(&id), "requestId": id.to_json() });

@@ -1,5 +1,6 @@
 //! What a connection wants done, in the order in which it is to be done.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -62,7 +63,7 @@ pub enum Output {
         /// The call.
         call: CallId,
         /// What is called.
-        invocation: Box<Invocation>,
+        invocation: Arc<Invocation>,
         /// When [`Connection::handle_timeout`] will give it up.
         deadline: Instant,
     },

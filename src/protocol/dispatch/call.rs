@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-
 use super::{Context, Dispatcher, Step, needs, tasks};
 use crate::protocol::admit::Admitted;
 use crate::protocol::catalog::{Catalog, Tool};
@@ -20,12 +18,8 @@ impl Dispatcher {
     pub(super) fn call(&self, request: &Admitted, context: &Context<'_>, catalog: Arc<Catalog>) -> Result<Step, Fault> {
         let params = &request.request().params;
         let revision = request.revision();
-        let name = params.get("name").and_then(RawJson::as_text).ok_or_else(|| needs(request, "name"))?;
-        let arguments = match params.get("arguments") {
-            None => Arguments::new(RawJson::empty_object()),
-            Some(text) => Arguments::new(text.clone()),
-        };
-        let Some(arguments) = arguments else {
+        let name = params.text("name").ok_or_else(|| needs(request, "name"))?;
+        let Some(arguments) = Arguments::of(params) else {
             return Err(Fault::InvalidParams("params.arguments must be an object".to_owned()));
         };
         let Some(tool) = catalog.tool(&name) else {
@@ -49,11 +43,11 @@ impl Dispatcher {
         catalog: Arc<Catalog>,
     ) -> Result<Step, Fault> {
         let params = &request.request().params;
-        let name = params.get("name").and_then(RawJson::as_text).ok_or_else(|| needs(request, "name"))?;
+        let name = params.text("name").ok_or_else(|| needs(request, "name"))?;
         let Some(prompt) = catalog.prompt(&name) else {
             return Err(Fault::InvalidParams(format!("Unknown prompt: {}", shortened(&name, ECHOED_CHARACTERS))));
         };
-        let mut arguments = texts(params.get("arguments"), "params.arguments")?;
+        let mut arguments = texts(params.get("arguments").as_ref(), "params.arguments")?;
         arguments.retain(|(key, _)| prompt.arguments.iter().any(|declared| *declared.name == **key));
         let missing = |name: &str| arguments.iter().all(|(key, _)| &**key != name);
         let missing: Vec<&str> =
@@ -67,14 +61,14 @@ impl Dispatcher {
     }
 
     pub(super) fn read(&self, request: &Admitted, context: &Context<'_>, catalog: Arc<Catalog>) -> Result<Step, Fault> {
-        let uri = request.request().params.get("uri").and_then(RawJson::as_text);
+        let uri = request.request().params.text("uri");
         let uri = uri.ok_or_else(|| needs(request, "uri"))?;
         if let Some(contents) = catalog.skill_file(&uri) {
             let contents = std::slice::from_ref(contents);
             return Ok(Step::Reply(exchange::encode_read(contents, true, request.revision(), &catalog)));
         }
         let Some(found) = catalog.find(&uri) else {
-            return Err(Fault::ResourceNotFound { uri, code: request.revision().rules().resource_missing });
+            return Err(Fault::ResourceNotFound { uri: uri.into(), code: request.revision().rules().resource_missing });
         };
         let operation = Operation::Read { uri: uri.into(), found };
         Ok(Step::Invoke(self.invocation(operation, request, context, catalog)?))
@@ -91,8 +85,7 @@ pub(super) fn texts(raw: Option<&RawJson>, what: &str) -> Result<Vec<(Box<str>, 
 
 /// Answers arguments that do not fit, as the revision has it.
 fn misfit(tool: &Tool, arguments: &Arguments, revision: Revision, catalog: &Catalog) -> Result<Option<Step>, Fault> {
-    let value: Value = arguments.text().parse().unwrap_or_else(|_| json!({}));
-    let violations = tool.input.violations(&value);
+    let violations = tool.input.refusals(arguments);
     if violations.is_empty() {
         return Ok(None);
     }

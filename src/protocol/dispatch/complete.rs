@@ -41,7 +41,7 @@ pub(super) fn complete(request: &Admitted, context: &Context<'_>, catalog: Arc<C
         Some(Completes::Of(values)) => beginning(values, &completing.typed),
         Some(Completes::Backend) => {
             let operation = Operation::Complete(completing);
-            return Ok(Step::Invoke(Box::new(first_invocation(operation, request, context, catalog))));
+            return Ok(Step::Invoke(Arc::new(first_invocation(operation, request, context, catalog))));
         }
     };
     Ok(Step::Reply(encode(completion, request.revision(), &catalog)))
@@ -53,7 +53,7 @@ fn unknown(what: &str, name: &str) -> Fault {
 
 fn read(params: &Params) -> Result<Completing, Fault> {
     let invalid = |problem: &str| Fault::InvalidParams(problem.to_owned());
-    let within = |name: &str| params.get(name).and_then(RawJson::members).unwrap_or_default();
+    let within = |name: &str| params.get(name).and_then(|raw| raw.members()).unwrap_or_default();
     let text = |members: &[(Box<str>, RawJson)], name: &str| {
         members.iter().find(|(key, _)| &**key == name).and_then(|(_, raw)| raw.as_text())
     };

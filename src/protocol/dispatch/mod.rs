@@ -12,7 +12,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 pub(super) use self::complete::encode as encode_completion;
-use super::admit::{Admitted, ClientCapabilities, log_level};
+use super::admit::{Admitted, ClientCapabilities, log_level, names_itself};
 use super::catalog::{Catalog, List};
 use super::digest::Digest;
 use super::exchange;
@@ -36,7 +36,7 @@ pub enum Step {
     /// The answer to `initialize`, and the session it opens.
     Open(Bytes, Session),
     /// A backend has to carry it out.
-    Invoke(Box<Invocation>),
+    Invoke(Arc<Invocation>),
     /// The peer wants to hear of changes on this request's stream, for as long as that stands.
     Listen(Filter),
     /// The session wants to hear of a resource.
@@ -55,7 +55,7 @@ pub struct Context<'c> {
     /// Who asks.
     pub principal: &'c Principal,
     /// The HTTP headers, where there are any.
-    pub mirror: Option<&'c Mirror>,
+    pub mirror: Option<&'c Mirror<'c>>,
     /// Unix seconds.
     pub now: u64,
     /// Whether the peer can be told something that answers nothing.
@@ -137,11 +137,11 @@ impl Dispatcher {
             Method::Complete => complete::complete(request, context, catalog),
             Method::Subscribe => Ok(Step::Subscribe(subscribed(params, &catalog, revision)?)),
             Method::Unsubscribe => {
-                let uri = params.get("uri").and_then(RawJson::as_text);
-                uri.map(Step::Unsubscribe).ok_or_else(|| needs(request, "uri"))
+                let uri = params.text("uri");
+                uri.map(|uri| Step::Unsubscribe(uri.into())).ok_or_else(|| needs(request, "uri"))
             }
             Method::SetLevel => {
-                let level = params.get("level").and_then(RawJson::as_text);
+                let level = params.text("level");
                 let level = level.ok_or_else(|| needs(request, "level"))?;
                 log_level(&level).map(Step::SetLevel)
             }
@@ -184,13 +184,13 @@ impl Dispatcher {
         request: &Admitted,
         context: &Context<'_>,
         catalog: Arc<Catalog>,
-    ) -> Result<Box<Invocation>, Fault> {
+    ) -> Result<Arc<Invocation>, Fault> {
         let params = &request.request().params;
         let (answers, state) = match request.revision().rules().input_required {
             true => (answers(params)?, self.state(request, context, &operation)?),
             false => (Vec::new(), None),
         };
-        Ok(Box::new(Invocation { answers, state, ..first_invocation(operation, request, context, catalog) }))
+        Ok(Arc::new(Invocation { answers, state, ..first_invocation(operation, request, context, catalog) }))
     }
 }
 
@@ -214,11 +214,9 @@ fn first_invocation(
 
 fn initialize(request: &Admitted, context: &Context<'_>, catalog: &Catalog) -> Result<Step, Fault> {
     let params = &request.request().params;
-    let parsed = |key: &str| params.get(key).and_then(|raw| raw.parse::<Value>().ok());
-    let text = |value: &Value, key: &str| value.get(key).is_some_and(Value::is_string);
-    let wanted = params.get("protocolVersion").and_then(RawJson::as_text);
+    let wanted = params.text("protocolVersion");
     let capabilities = params.get("capabilities").filter(|raw| raw.kind() == Kind::Object);
-    let client = parsed("clientInfo").filter(|info| text(info, "name") && text(info, "version"));
+    let client = params.get("clientInfo").filter(names_itself);
     let (Some(wanted), Some(capabilities), Some(_)) = (wanted, capabilities, client) else {
         let problem = "initialize needs protocolVersion (a text), capabilities (an object) and clientInfo (with name and version)";
         return Err(Fault::InvalidParams(problem.to_owned()));
@@ -229,7 +227,7 @@ fn initialize(request: &Admitted, context: &Context<'_>, catalog: &Catalog) -> R
         ));
     }
     let revision = Revision::negotiate(&wanted);
-    let session = Session::agreed(revision, ClientCapabilities::read(capabilities));
+    let session = Session::agreed(revision, ClientCapabilities::read(&capabilities));
     let session = session.hearing_of(Changed::possible(catalog));
     Ok(Step::Open(catalog.opening(revision, context.way_back), session))
 }
@@ -267,12 +265,12 @@ fn needs(request: &Admitted, member: &str) -> Fault {
 
 /// The resource that a legacy session subscribes to, or the folder of some.
 fn subscribed(params: &Params, catalog: &Catalog, revision: Revision) -> Result<String, Fault> {
-    let uri = params.get("uri").and_then(RawJson::as_text);
+    let uri = params.text("uri");
     let uri = uri.ok_or_else(|| Fault::InvalidParams("resources/subscribe needs params.uri, a text".to_owned()))?;
     if uri.len() > SUBSCRIBED_URI_BYTES || !catalog.names(&uri) {
-        return Err(Fault::ResourceNotFound { uri, code: revision.rules().resource_missing });
+        return Err(Fault::ResourceNotFound { uri: uri.into(), code: revision.rules().resource_missing });
     }
-    Ok(uri)
+    Ok(uri.into())
 }
 
 /// What the client answered to earlier questions: bare results by key (2026-07-28 basic/patterns/mrtr).

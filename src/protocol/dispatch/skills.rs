@@ -10,9 +10,10 @@ use crate::protocol::exchange::write_tail;
 use crate::protocol::fault::Fault;
 use crate::protocol::json::{Json, RawJson, shortened};
 use crate::protocol::limits::ECHOED_CHARACTERS;
+use crate::protocol::members::Text;
 
-fn uri(request: &Admitted) -> Result<String, Fault> {
-    request.request().params.get("uri").and_then(RawJson::as_text).ok_or_else(|| needs(request, "uri"))
+fn uri(request: &Admitted) -> Result<Text, Fault> {
+    request.request().params.text("uri").ok_or_else(|| needs(request, "uri"))
 }
 
 pub(super) fn entry(request: &Admitted, catalog: &Catalog) -> Result<Step, Fault> {
@@ -35,7 +36,7 @@ impl Dispatcher {
             return Err(Fault::InvalidParams(format!("{uri:?} is not a folder of a skill of this server")));
         };
         let texts: Vec<String> = children.into_iter().map(Json::to_text).collect();
-        let whole = digest::of_bytes([uri.as_str(), &texts.join(",")].join("\n").as_bytes());
+        let whole = digest::of_bytes([&*uri, &texts.join(",")].join("\n").as_bytes());
         let method = request.method();
         let from = self.position(&request.request().params, method, whole, context)?;
         let end = from.saturating_add(catalog.page_size());

@@ -10,7 +10,7 @@ use crate::protocol::catalog::{Catalog, TASKS_EXTENSION, TaskSupport, Tool};
 use crate::protocol::digest;
 use crate::protocol::fault::Fault;
 use crate::protocol::invoke::{Operation, TaskWish};
-use crate::protocol::json::{Kind, RawJson};
+use crate::protocol::json::Kind;
 use crate::protocol::revision::{Method, Tasks};
 use crate::protocol::task::{TaskId, TaskRequest};
 
@@ -65,7 +65,7 @@ impl Dispatcher {
         }
         let params = &request.request().params;
         let id = || {
-            let id = params.get("taskId").and_then(RawJson::as_text).ok_or_else(|| needs(request, "taskId"))?;
+            let id = params.text("taskId").ok_or_else(|| needs(request, "taskId"))?;
             TaskId::new(&id).ok_or_else(|| Fault::InvalidParams("unknown task".to_owned()))
         };
         let asked = match request.method() {
@@ -84,6 +84,6 @@ impl Dispatcher {
             }
             _ => TaskRequest::Get(id()?),
         };
-        Ok(Step::Invoke(Box::new(first_invocation(Operation::Task(asked), request, context, catalog))))
+        Ok(Step::Invoke(Arc::new(first_invocation(Operation::Task(asked), request, context, catalog))))
     }
 }

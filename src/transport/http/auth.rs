@@ -20,7 +20,7 @@ use super::guard::{ENDPOINT, METADATA_VERBS};
 use super::{post, response};
 use crate::protocol::catalog::is_scope;
 use crate::protocol::invoke::BoxFuture;
-use crate::protocol::{Catalog, Decoded, Digest, Message, Method, Principal, RawJson, digest};
+use crate::protocol::{Catalog, Decoded, Digest, Message, Method, Principal, digest};
 use crate::transport::ServeError;
 
 /// Where the metadata of a resource at a host's root is found (RFC 9728 3).
@@ -139,7 +139,7 @@ impl Asker {
 fn needed<'c, E>(catalog: &'c Catalog, messages: &[Result<Message, E>]) -> BTreeSet<&'c str> {
     let called = messages.iter().filter_map(|message| match message {
         Ok(Message::Request(request)) if Method::parse(&request.method) == Some(Method::ToolsCall) => {
-            let name = request.params.get("name").and_then(RawJson::as_text)?;
+            let name = request.params.text("name")?;
             catalog.tool(&name)
         }
         _ => None,

@@ -1,5 +1,6 @@
 //! Bodies: reading one within its limits, and the kinds that are sent.
 
+use std::future::Future as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,6 +24,12 @@ const RATE_GRACE: Duration = Duration::from_secs(5);
 
 /// Bytes a second.
 const LEAST_RATE: f64 = 1024.0;
+
+/// Bytes of a body that takes no room of the shared budget: as many as the connection's own buffer holds.
+const SMALL_BODY: usize = 8 * 1024;
+
+/// Most bytes for which memory is set aside because they are announced.
+const ANNOUNCED_AT_MOST: usize = 1024 * 1024;
 
 /// The unit of the shared budget for bodies, bytes.
 const BUDGET_UNIT: usize = 1024;
@@ -61,59 +68,76 @@ impl AsRef<[u8]> for Whole {
 /// Reads a whole body: within the message limit, the shared budget, the time and the least rate.
 ///
 /// Room is taken as bytes arrive, so that one announced and not sent keeps nobody out. It is given
-/// back when the last slice of the body is dropped: a call keeps its arguments.
+/// back when the last slice of the body is dropped: a call keeps its arguments. A small body takes none.
 pub(super) async fn read(mut body: Incoming, limits: &Limits, budget: &Budget) -> Result<Bytes, Refusal> {
-    let started = Instant::now();
-    let mut room = budget.take(0)?;
+    let mut started = None;
+    let mut room: Option<OwnedSemaphorePermit> = None;
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     let mut length = 0usize;
-    while let Some(frame) = next_frame(&mut body, started, length, limits.body_time).await? {
+    while let Some(frame) = next_frame(&mut body, &mut started, length, limits.body_time).await? {
         let Ok(data) = frame.into_data() else { continue };
         length += data.remaining();
         if length > limits.message {
             return Err(too_large());
         }
-        let held = room.num_permits() * BUDGET_UNIT;
+        let held = room.as_ref().map_or(SMALL_BODY, |room| room.num_permits() * BUDGET_UNIT);
         if length > held {
-            room.merge(budget.take(length - held)?);
+            let more = budget.take(length - room.as_ref().map_or(0, |_| held))?;
+            match &mut room {
+                Some(room) => room.merge(more),
+                None => room = Some(more),
+            }
         }
         if first.is_empty() && all.is_empty() {
             first = data;
             continue;
         }
         if all.is_empty() {
-            all.reserve(length);
+            // What is announced is a hint: memory that is never written to costs nothing, and there is a limit to it.
+            let announced = usize::try_from(body.size_hint().lower()).unwrap_or(0).min(ANNOUNCED_AT_MOST);
+            all.reserve(length.saturating_add(announced).min(limits.message));
             all.extend_from_slice(&std::mem::take(&mut first));
         }
         all.extend_from_slice(&data);
     }
     let bytes = if all.is_empty() { first } else { all.freeze() };
-    Ok(Bytes::from_owner(Whole { bytes, _room: room }))
+    Ok(match room {
+        Some(room) => Bytes::from_owner(Whole { bytes, _room: room }),
+        None => bytes,
+    })
 }
 
 async fn next_frame(
     body: &mut Incoming,
-    started: Instant,
+    started: &mut Option<Instant>,
     length: usize,
     at_most: Duration,
 ) -> Result<Option<Frame<Bytes>>, Refusal> {
     let slow = Refusal { status: StatusCode::REQUEST_TIMEOUT, problem: "the body arrives too slowly", allow: None };
     let broken =
         Refusal { status: StatusCode::BAD_REQUEST, problem: "the body ended early or is malformed", allow: None };
+    // Most bodies come with their head: no clock runs for them.
+    let mut frame = body.frame();
+    if let Poll::Ready(frame) = std::future::poll_fn(|cx| Poll::Ready(Pin::new(&mut frame).poll(cx))).await {
+        return frame.transpose().map_err(|_| broken);
+    }
+    let started = *started.get_or_insert_with(Instant::now);
     // When the bytes so far would have had to be more.
     #[allow(clippy::cast_precision_loss, reason = "a rate need not be exact")]
     let paced = RATE_GRACE.max(Duration::from_secs_f64((length as f64 / LEAST_RATE) + 1.0));
     let until = started + paced.min(at_most);
     tokio::select! {
         biased;
-        frame = body.frame() => frame.transpose().map_err(|_| broken),
+        frame = &mut frame => frame.transpose().map_err(|_| broken),
         () = tokio::time::sleep_until(until) => Err(slow),
     }
 }
 
-/// What keeps a stream's slot or cancels its request when the response is dropped.
-pub(super) type Held = Box<dyn Send + Sync>;
+/// What keeps a stream's slot or cancels its request when the response is dropped, and where its messages wait.
+pub(super) trait Held: Send + Sync + 'static {
+    fn outbox(&self) -> &Outbox;
+}
 
 /// The body of a response.
 pub(super) enum Payload {
@@ -136,24 +160,23 @@ pub(super) trait Source: Send + Sync {
 }
 
 /// What an outbox still says, as events without ids.
-pub(super) struct Rest {
-    outbox: Arc<Outbox>,
+pub(super) struct Rest<H> {
+    held: H,
     ended: bool,
-    _held: Held,
 }
 
-impl Rest {
-    pub(super) fn new(outbox: Arc<Outbox>, held: Held) -> Self {
-        Self { outbox, ended: false, _held: held }
+impl<H: Held> Rest<H> {
+    pub(super) fn new(held: H) -> Self {
+        Self { held, ended: false }
     }
 }
 
-impl Source for Rest {
+impl<H: Held> Source for Rest<H> {
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if self.ended {
             return Poll::Ready(None);
         }
-        let message = match self.outbox.poll_next(cx) {
+        let message = match self.held.outbox().poll_next(cx) {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Next::Message(message)) => Some(message),
             Poll::Ready(Next::Answer(answer)) => {

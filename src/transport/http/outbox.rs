@@ -1,7 +1,7 @@
 //! What one HTTP response has still to say: a small queue with one reader.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -125,10 +125,6 @@ struct Inner {
 }
 
 impl Outbox {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::default()
-    }
-
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

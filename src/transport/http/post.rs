@@ -14,7 +14,7 @@ use super::super::driver::{Answer, Driver};
 use super::auth::Asker;
 use super::body::{Events, Held, Payload, Rest};
 use super::media::Accepted;
-use super::outbox::{Next, Outbox};
+use super::outbox::Next;
 use super::reader::{First, Reader};
 use super::session::{LegacySession, SessionId};
 use super::single::{CancelAtTheEnd, CancelOnDrop, Single};
@@ -42,7 +42,7 @@ enum Header {
 }
 
 impl Header {
-    fn read(mirror: &Mirror) -> Self {
+    fn read(mirror: &Mirror<'_>) -> Self {
         match mirror.version() {
             Said::Absent => Self::Absent,
             Said::Unclear(_) => Self::Unknown(String::new()),
@@ -91,7 +91,7 @@ pub(super) fn era_without_body(headers: &HeaderMap, offer: Offer) -> Bodiless {
     }
 }
 
-fn mirror_of(headers: &HeaderMap) -> Mirror {
+fn mirror_of(headers: &HeaderMap) -> Mirror<'_> {
     Mirror::new(headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())))
 }
 
@@ -109,7 +109,7 @@ fn invalid(code: StatusCode, id: Option<RequestId>, problem: &str) -> Response<P
 struct Post<'s> {
     site: &'s Site,
     accepted: Accepted,
-    mirror: Mirror,
+    mirror: Mirror<'s>,
     header: Header,
     sid: Sid,
     asker: Asker,
@@ -206,12 +206,11 @@ impl Post<'_> {
             let problem = "subscriptions/listen is answered by a stream: Accept must allow text/event-stream";
             return invalid(StatusCode::NOT_ACCEPTABLE, Some(id.clone()), problem);
         }
-        let engine = self.site.engine.clone();
-        let outbox = Outbox::new();
+        let engine = Arc::clone(&self.site.engine);
         let connection = engine.open(self.asker.principal.clone());
-        let driver = Driver::new(engine, connection, Single(Arc::clone(&outbox)));
+        let driver = Driver::new(engine, connection, Single::default());
         driver.deliver(decoded, Some(&self.mirror), ());
-        self.respond(&outbox, Era::Modern, Box::new(CancelOnDrop(driver))).await
+        self.respond(CancelOnDrop(driver), Era::Modern).await
     }
 
     /// Sessionless legacy: the header names the revision, or the one that has no header is assumed.
@@ -227,11 +226,10 @@ impl Post<'_> {
 
     /// A legacy connection of one POST. What it asked for goes on when the client goes away.
     async fn once(self, connection: Connection, decoded: Decoded) -> Response<Payload> {
-        let outbox = Outbox::new();
-        let driver = Driver::new(self.site.engine.clone(), connection, Single(Arc::clone(&outbox)));
+        let driver = Driver::new(Arc::clone(&self.site.engine), connection, Single::default());
         driver.deliver(decoded, None, ());
         let ending = self.site.ending.subscribe();
-        self.respond(&outbox, Era::Legacy, Box::new(CancelAtTheEnd { driver, ending })).await
+        self.respond(CancelAtTheEnd { driver, ending }, Era::Legacy).await
     }
 
     async fn initialize(self, id: Option<RequestId>, decoded: Decoded) -> Response<Payload> {
@@ -380,11 +378,11 @@ impl Post<'_> {
     }
 
     /// Waits for the first output: an answer is sent as one body, a notification opens a stream.
-    async fn respond(self, outbox: &Arc<Outbox>, era: Era, held: Held) -> Response<Payload> {
+    async fn respond(self, held: impl Held, era: Era) -> Response<Payload> {
         loop {
             let next = tokio::select! {
                 biased;
-                next = outbox.next() => next,
+                next = held.outbox().next() => next,
                 // Nobody reads this; what matters is that `held` is dropped.
                 () = self.peer.gone(), if era == Era::Modern => return response::last(StatusCode::ACCEPTED),
             };
@@ -393,7 +391,7 @@ impl Post<'_> {
                 Next::Silence => return response::empty(StatusCode::ACCEPTED),
                 Next::Message(message) if self.accepted.events => {
                     let every = self.site.engine.limits.keep_alive;
-                    let rest = Box::new(Rest::new(Arc::clone(outbox), held));
+                    let rest = Box::new(Rest::new(held));
                     return response::events(Events::payload(Some(framing::event(&message)), rest, self.peer, every));
                 }
                 // A client that takes only JSON does without notices.

@@ -182,7 +182,7 @@ pub(super) mod tests {
     struct Nothing;
 
     impl Invoke for Nothing {
-        fn invoke(&self, _: Invocation, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+        fn invoke(&self, _: Arc<Invocation>, _: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
             Box::pin(std::future::ready(Outcome::Complete(Content::default())))
         }
     }
@@ -193,7 +193,7 @@ pub(super) mod tests {
         let dispatcher = Arc::new(Dispatcher::new(Arc::new(catalog), [0; 32]));
         let engine = Engine::new(dispatcher, Arc::new(Nothing), Limits::default());
         let connection = engine.open(Principal::LOCAL);
-        Arc::new(LegacySession::new(Driver::new(engine, connection, Streams::new(0xfeed, Room::new(replay)))))
+        Arc::new(LegacySession::new(Driver::new(Arc::new(engine), connection, Streams::new(0xfeed, Room::new(replay)))))
     }
 
     #[tokio::test]

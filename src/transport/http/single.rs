@@ -1,16 +1,16 @@
 //! Connections that live as long as one POST, and what becomes of their calls when its client goes away.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use tokio::sync::watch;
 
 use super::super::driver::{Answer, Driver, Sink};
+use super::body::Held;
 use super::outbox::{Next, Outbox};
 use crate::protocol::Arrival;
 
 /// Everything belongs to the one POST.
-pub(super) struct Single(pub(super) Arc<Outbox>);
+#[derive(Default)]
+pub(super) struct Single(Outbox);
 
 impl Sink for Single {
     type Route = ();
@@ -35,6 +35,18 @@ impl Sink for Single {
 
 /// A modern client that goes away cancels its request (2026-07-28 basic/patterns/cancellation).
 pub(super) struct CancelOnDrop(pub(super) Driver<Single>);
+
+impl Held for CancelOnDrop {
+    fn outbox(&self) -> &Outbox {
+        &self.0.sink().0
+    }
+}
+
+impl Held for CancelAtTheEnd {
+    fn outbox(&self) -> &Outbox {
+        &self.driver.sink().0
+    }
+}
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {

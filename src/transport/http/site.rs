@@ -26,7 +26,7 @@ const UNKNOWN_EVENT: &str =
     "no stream of this session can be resumed after this event: open another by GET without Last-Event-ID";
 
 pub(super) struct Site {
-    pub(super) engine: Engine,
+    pub(super) engine: Arc<Engine>,
     pub(super) legacy: LegacyMode,
     /// The verbs of its endpoint.
     pub(super) verbs: &'static str,
@@ -49,7 +49,7 @@ impl Site {
         };
         let sessions = Sessions::new(engine.limits.session_idle);
         let (lanes, ending) = (Arc::default(), watch::Sender::new(false));
-        Self { engine, legacy, verbs, sessions, lanes, places, replay, ending }
+        Self { engine: Arc::new(engine), legacy, verbs, sessions, lanes, places, replay, ending }
     }
 
     pub(super) fn offer(&self) -> Offer {

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::BufMut as _;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -139,6 +140,9 @@ pub(super) struct Socket {
     stream: Arc<TcpStream>,
     turn: Arc<Turn>,
     awaited: Awaited,
+    /// When what is awaited must be there.
+    until: Instant,
+    /// Never later than `until` while anything is awaited, and as often earlier: setting it costs more than looking.
     timer: Pin<Box<Sleep>>,
     header_time: Duration,
     idle: Duration,
@@ -150,11 +154,13 @@ pub(super) struct Socket {
 impl Socket {
     /// The first head must arrive within the header time from now.
     pub(super) fn new(turn: Arc<Turn>, limits: &Limits) -> Self {
+        let until = Instant::now() + limits.header_time;
         Self {
             stream: Arc::clone(&turn.stream),
             turn,
             awaited: Awaited::Head,
-            timer: Box::pin(tokio::time::sleep(limits.header_time)),
+            until,
+            timer: Box::pin(tokio::time::sleep_until(until)),
             header_time: limits.header_time,
             idle: limits.socket_idle,
             patience: limits.stalled_write,
@@ -166,12 +172,8 @@ impl Socket {
     fn receive(&self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(self.stream.poll_read_ready(cx))?;
-            let at_once = buffer.remaining().min(READ_AT_ONCE);
-            match self.stream.try_read(buffer.initialize_unfilled_to(at_once)) {
-                Ok(count) => {
-                    buffer.advance(count);
-                    return Poll::Ready(Ok(()));
-                }
+            match self.stream.try_read_buf(&mut (&mut *buffer).limit(READ_AT_ONCE)) {
+                Ok(_) => return Poll::Ready(Ok(())),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
@@ -202,13 +204,23 @@ impl Socket {
             false if self.awaited == Awaited::Head => Awaited::Head,
             false => Awaited::Request,
         };
-        if awaited != self.awaited {
-            self.awaited = awaited;
-            let time = if awaited == Awaited::Request { self.idle } else { self.header_time };
-            self.timer.as_mut().reset(Instant::now() + time);
+        let is_new = awaited != self.awaited;
+        self.awaited = awaited;
+        if awaited == Awaited::Nothing {
+            return Ok(());
         }
-        if awaited != Awaited::Nothing && self.timer.as_mut().poll(cx).is_ready() {
-            return Err(io::ErrorKind::TimedOut.into());
+        if is_new {
+            let time = if awaited == Awaited::Request { self.idle } else { self.header_time };
+            self.until = Instant::now() + time;
+            if self.timer.deadline() > self.until {
+                self.timer.as_mut().reset(self.until);
+            }
+        }
+        while self.timer.as_mut().poll(cx).is_ready() {
+            if self.timer.deadline() >= self.until {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.timer.as_mut().reset(self.until);
         }
         Ok(())
     }

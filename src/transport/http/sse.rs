@@ -14,7 +14,7 @@ use hyper::{Response, StatusCode};
 
 use super::super::driver::{Answer, Driver, Sink};
 use super::auth::Asker;
-use super::body::{Events, Payload, Rest};
+use super::body::{Events, Held, Payload, Rest};
 use super::guard::{Refusal, SSE, SSE_MESSAGES};
 use super::outbox::{Next, Outbox};
 use super::post::{self, Bodiless};
@@ -25,7 +25,8 @@ use crate::protocol::admit::Claim;
 use crate::protocol::{Arrival, Decoded, Era, Fault, Message, Offer, Principal, Reply, RequestId, framing};
 
 /// Everything goes out by the one stream.
-pub(super) struct Lane(Arc<Outbox>);
+#[derive(Default)]
+pub(super) struct Lane(Outbox);
 
 impl Sink for Lane {
     type Route = ();
@@ -99,6 +100,12 @@ struct Lasting {
     _place: Place,
 }
 
+impl Held for Lasting {
+    fn outbox(&self) -> &Outbox {
+        &self.driver.sink().0
+    }
+}
+
 impl Drop for Lasting {
     fn drop(&mut self) {
         self.lanes.lock().drivers.remove(&self.key);
@@ -141,17 +148,17 @@ pub(super) fn open(site: &Site, suffix: &str, parts: &Parts, asker: &Asker, serv
     let endpoint = framing::endpoint_event(&format!("{SSE}{suffix}{SSE_MESSAGES}?session={}", id.as_str()));
     let engine = site.engine.clone();
     let every = engine.limits.keep_alive;
-    let outbox = Outbox::new();
-    let driver = Driver::new(engine.clone(), engine.open(asker.principal.clone()), Lane(Arc::clone(&outbox)));
+    let connection = engine.open(asker.principal.clone());
+    let driver = Driver::new(engine, connection, Lane::default());
     let key = (asker.principal.clone(), id);
     let mut table = site.lanes.lock();
     table.drivers.insert(key.clone(), driver.clone());
     if table.stopping {
-        outbox.end(Next::Silence);
+        driver.sink().0.end(Next::Silence);
     }
     drop(table);
     let lasting = Lasting { lanes: Arc::clone(&site.lanes), key, driver, _place: place };
-    let rest = Box::new(Rest::new(outbox, Box::new(lasting)));
+    let rest = Box::new(Rest::new(lasting));
     response::events(Events::payload(Some(endpoint), rest, serving.peer(), every))
 }
 

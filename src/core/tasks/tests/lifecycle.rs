@@ -217,10 +217,10 @@ async fn whoever_waits_for_a_result_may_go_and_the_task_goes_on() {
     }
     let mut stage = Stage::new();
     let call = stage.call("work", "hold", Some(TaskWish::default()));
-    let created = stage.tasks.invoke(call, Arc::new(Gone)).await;
+    let created = stage.tasks.invoke(Arc::new(call), Arc::new(Gone)).await;
     let Outcome::Task(TaskAnswer::Created(view)) = created else { panic!("{created:?}") };
     let result = stage.invocation(Operation::Task(TaskRequest::Result(view.id.clone())));
-    assert!(matches!(stage.tasks.invoke(result, Arc::new(Gone)).await, Outcome::Failed(_)));
+    assert!(matches!(stage.tasks.invoke(Arc::new(result), Arc::new(Gone)).await, Outcome::Failed(_)));
     stage.backend.gate.add_permits(1);
     stage.until(&view.id, TaskStatus::Completed).await;
 }

@@ -55,7 +55,7 @@ fn question(key: &str, kind: InputKind) -> InputRequest {
 }
 
 impl Invoke for Backend {
-    fn invoke(&self, invocation: Invocation, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
+    fn invoke(&self, invocation: Arc<Invocation>, caller: Arc<dyn Caller>) -> BoxFuture<'_, Outcome> {
         Box::pin(async move {
             let Operation::Call { arguments, task: None, .. } = &invocation.operation else {
                 return Outcome::Complete(Content::text("passed through"));
@@ -224,7 +224,7 @@ impl Stage {
     }
 
     async fn invoke(&self, invocation: Invocation) -> Outcome {
-        self.tasks.invoke(invocation, Arc::new(Nobody)).await
+        self.tasks.invoke(Arc::new(invocation), Arc::new(Nobody)).await
     }
 
     async fn create(&self, tool: &str, plan: &str) -> TaskView {
