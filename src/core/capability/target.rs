@@ -14,7 +14,7 @@ use super::normal::Normal;
 use super::registry::Registry;
 use super::run::{self, Job};
 use super::words::Object;
-use super::{cut, validate};
+use super::{cut, enrich, validate};
 use crate::core::backend::defect;
 use crate::core::blocking::blocking;
 use crate::core::gate::{Manner, Subject};
@@ -144,9 +144,11 @@ impl TargetTool {
         let timeout = target.timeout.unwrap_or_else(|| run::timeout_of(target.kind));
         let cwd = registry.root().to_path_buf();
         let normal = run::run(Job { manifest: &manifest, rendered, secrets, principal, cwd, timeout }, caller).await;
-        let ok = normal.ok;
-        let told = normal.into_object();
-        self.told(if ok { told } else { told.with("hint", HINT) }.into_json(), !ok)
+        if normal.ok {
+            return self.told(normal.into_object().into_json(), false);
+        }
+        let hint = enrich::unequipped(&normal, &manifest).unwrap_or_else(|| HINT.to_owned());
+        self.told(normal.into_object().with("hint", hint).into_json(), true)
     }
 
     /// The arguments of the call under the names of the action, in the caller's order, then the defaults.
