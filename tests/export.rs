@@ -176,3 +176,14 @@ fn a_file_that_cannot_be_read_is_no_answer() {
     assert_eq!(project.export(&["missing.yaml"]).0, 3);
     assert_eq!(project.twodoor(&["export", "other.json"]).0, 2);
 }
+
+#[test]
+fn standard_output_is_no_file_that_could_be_left_or_checked() {
+    let project = Project::new();
+    let (code, stdout, stderr) = project.export(&["--out", "-"]);
+    assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
+    assert!(stderr.contains("nothing was written") && !stderr.contains("- is left"), "{stderr}");
+    let (code, _, stderr) = project.export(&["--out", "-", "--check"]);
+    assert_eq!((code, stderr.contains("names none")), (2, true), "{stderr}");
+    assert!(!project.0.path().join("server.json").exists());
+}

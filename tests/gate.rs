@@ -1098,3 +1098,44 @@ fn a_dry_run_says_what_the_gate_would_say() {
     assert_eq!(said["gate"], json!({ "verdict": "denied", "reason": "not the vault" }));
     assert!(place.done().is_empty());
 }
+
+#[test]
+fn a_call_from_the_shell_is_written_down_as_one_of_a_server_is() {
+    let place = Place::new("shell-log");
+    let lines = |file: &str| -> Vec<Value> {
+        let text = fs::read_to_string(place.path(file)).unwrap_or_default();
+        assert!(!text.contains("hunter2"), "{text}");
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let call = |more: &[&str]| place.run(&[&["call"], more, &["-s", "ops.yaml"]].concat());
+    assert_eq!(call(&["wipe", "place=hunter2", "--state", "state", "--dry-run"]).0, Some(0));
+    assert!(!place.path("state").exists(), "a dry run decides nothing");
+    assert_eq!(call(&["wipe", "place=hunter2", "--state", "state"]).0, Some(1));
+    assert_eq!(call(&["look", "--state", "state"]).0, Some(0));
+    let log = lines("state/audit.jsonl");
+    let told: Vec<_> =
+        log.iter().map(|line| [&line["event"], &line["tool"], &line["verdict"], &line["principal"]]).collect();
+    assert_eq!(told[0], ["decision", "wipe", "deny", "local"]);
+    assert_eq!(told[1], ["decision", "look", "allow", "local"]);
+    assert_eq!(told[2], ["outcome", "look", "allow", "local"]);
+    assert_eq!((told.len(), &log[0]["reason"], &log[2]["outcome"]), (3, &json!("nobody_to_ask"), &json!("complete")));
+    assert_eq!(call(&["wipe", "place=hunter2", "--audit", "log.jsonl"]).0, Some(1));
+    assert_eq!((lines("log.jsonl").len(), lines("state/audit.jsonl").len()), (1, 3));
+    fs::create_dir(place.path("taken")).unwrap();
+    place.folder.file("taken/notes.txt", "mine");
+    let (code, said, problem) = call(&["look", "--state", "taken"]);
+    assert_eq!((code, said.as_str(), problem.contains("--state")), (Some(4), "", true), "{problem}");
+}
+
+#[test]
+fn a_call_that_waits_for_a_person_has_an_exit_code_of_its_own() {
+    let place = Place::new("waits");
+    let surface = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/project/operator.yaml");
+    let arguments = r#"{"tool": "outbox", "action": "send-draft", "args": {"name": "x"}}"#;
+    let surface = surface.to_str().unwrap();
+    let (code, said, problem) =
+        place.run(&["call", "run_tool", "--args", arguments, "-s", surface, "--state", "state"]);
+    assert_eq!((code, said.contains("approval_required")), (Some(6), true), "{said}{problem}");
+    let log = fs::read_to_string(place.path("state/audit.jsonl")).unwrap();
+    assert!(log.contains("\"action\":\"send-draft\"") && log.contains("\"reason\":\"approval_required\""), "{log}");
+}

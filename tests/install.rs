@@ -475,3 +475,32 @@ fn a_surface_that_is_refused_is_not_installed() {
     assert_eq!(place.install(&["netscape", "hello.yaml"]).0, 2);
     assert!(!Path::new(&place.at(".cursor")).exists());
 }
+
+#[test]
+fn variables_that_the_server_needs_are_named_and_their_values_never() {
+    let place = Place::new();
+    place.write(
+        "project/tools/mail/tool.yaml",
+        "name: mail\ndescription: Mails.\nentrypoint: main.py\nruntime: python\n\
+         secrets: [{ name: \"mail:password\" }, { name: \"mail:signature\", optional: true }]\n\
+         actions: [{ name: list, description: Lists., effects: read }]\n",
+    );
+    place.write("project/tools/mail/main.py", "");
+    let surface = "surface: hello\nversion: 1.0.0\nregistry: .\ntools:\n  \
+        mails: { description: Lists., read_only: true, target: mail/list }\n  \
+        page:\n    description: A page.\n    read_only: true\n    \
+        http: { get: \"https://h.example/\", headers: { Authorization: \"Bearer ${PAGE_TOKEN}\" } }\n  \
+        greet: { description: Says hello., read_only: true, run: [echo, hello], env: [HOME, GREETING] }\n";
+    place.write("project/hello.yaml", surface);
+    for (client, under) in [("claude-code", "`env`"), ("opencode", "`environment`"), ("codex", "`env_vars`")] {
+        let mut command = place.command(&[client, "hello.yaml"]);
+        let output = command.env("MAIL_PASSWORD", "hunter2").env("GREETING", "hunter2").output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains("GREETING (optional), MAIL_PASSWORD, MAIL_SIGNATURE (optional), PAGE_TOKEN; "), "{said}");
+        assert!(said.contains(under) && !said.contains("HOME"), "{said}");
+        assert!(!said.contains("hunter2") && !String::from_utf8(output.stdout).unwrap().contains("hunter2"));
+    }
+    let output = place.command(&["cursor", "--http", "http://127.0.0.1:8484/mcp", "hello.yaml"]).output();
+    assert!(!String::from_utf8(output.unwrap().stderr).unwrap().contains("MAIL_PASSWORD"), "it runs elsewhere");
+}

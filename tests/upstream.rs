@@ -57,7 +57,9 @@ impl Served {
     }
 
     async fn outcome(&self, tool: &str, arguments: &str, peer: &Arc<Peer>) -> Outcome {
-        self.router.invoke(self.invocation(tool, arguments), Arc::<Peer>::clone(peer) as Arc<dyn Caller>).await
+        self.router
+            .invoke(Arc::new(self.invocation(tool, arguments)), Arc::<Peer>::clone(peer) as Arc<dyn Caller>)
+            .await
     }
 
     fn invocation(&self, tool: &str, arguments: &str) -> Invocation {

@@ -15,7 +15,7 @@ use twodoor::protocol::{
     Arguments, Catalog, Content, Limits, Operation, Outcome, Principal, RawJson, Tool, ToolParts, schema,
 };
 
-use super::{carry, exit, show};
+use super::{carry, exit, show, state};
 
 /// Calls one tool of a surface, or shows what the call would run
 #[derive(clap::Args)]
@@ -23,7 +23,7 @@ use super::{carry, exit, show};
     after_help = "Arguments are read by the type that the tool declares: count=5 is a number where count is an integer.\n\n\
     Examples:\n  twodoor call log count=5 --surface examples/git.yaml\n  \
     twodoor call log --args '{\"count\": 5}' --surface examples/git.yaml --dry-run\n\n\
-    Exits with 1 if the tool fails."
+    Exits with 1 if the tool fails or is refused, with 6 if nothing ran because a person has to approve the call first."
 )]
 pub(crate) struct Call {
     /// The tool
@@ -40,6 +40,13 @@ pub(crate) struct Call {
     /// Refuse what cannot be undone instead of asking at the terminal
     #[arg(long)]
     deny_irreversible: bool,
+    /// Where the audit log is kept, if the surface has something that a person is asked about or a rule denies [default:
+    /// the state folder of the surface]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Write every decision about a call into this file, and not into the state folder
+    #[arg(long, value_name = "FILE")]
+    audit: Option<PathBuf>,
     /// The surface file
     #[arg(long, short, value_name = "SURFACE", default_value = super::DEFAULT_SURFACE)]
     surface: PathBuf,
@@ -77,8 +84,9 @@ impl Call {
                 return exit::usage();
             }
         };
-        let desk = Desk::new(if self.deny_irreversible { Stance::Deny } else { Stance::Ask });
-        let router = Router::of(&loaded).at(Arc::new(desk));
+        let desk = Arc::new(Desk::new(if self.deny_irreversible { Stance::Deny } else { Stance::Ask }));
+        let router = Router::of(&loaded).at(Arc::clone(&desk));
+        let surface = loaded.name.clone();
         let talks = router.backend(&self.tool).is_some_and(Backend::talks);
         let Ok(catalog) = Catalog::build(loaded.parts) else { return exit::surface() };
         if let Some(refused) = misfit(&catalog, &self.tool, &arguments) {
@@ -87,9 +95,27 @@ impl Call {
         if self.dry_run {
             let gate = router.foresee(&self.tool, Principal::LOCAL.name(), &arguments);
             self.show(&router, &arguments, gate.as_ref())
+        } else if let Err(refused) = self.log(&desk, &router, &surface) {
+            refused
         } else {
             self.carry_out(&router, &Arc::new(catalog), arguments, talks)
         }
+    }
+
+    /// Has what is decided written down, as a server of this surface does.
+    fn log(&self, desk: &Desk, router: &Router, surface: &str) -> Result<(), ExitCode> {
+        let opened = match &self.audit {
+            Some(file) => desk.audit_to(file),
+            None if router.is_gated() => {
+                let folder = self.state.clone().or_else(|| state::folder_of(surface));
+                folder.map_or(Ok(()), |folder| desk.audit_in(&folder))
+            }
+            None => Ok(()),
+        };
+        opened.map_err(|error| {
+            show::error(&error.to_string(), "name a folder of your own with --state, or a file with --audit");
+            exit::state()
+        })
     }
 
     fn read_arguments(&self, tool: &ToolParts) -> Result<Arguments, (String, String)> {
@@ -220,6 +246,10 @@ impl Call {
         let operation = Operation::Call { tool: tool.name.clone(), arguments, task: None };
         match carry::out(router, catalog, operation, deadline, talks) {
             Ok(Some(Outcome::Complete(content))) => match unfit(tool, &content) {
+                None if waits(&content) => {
+                    self.print(&content, ExitCode::SUCCESS);
+                    exit::approval()
+                }
                 None => self.print(&content, ExitCode::SUCCESS),
                 Some(problem) => {
                     show::error(
@@ -269,6 +299,13 @@ fn gate_json(gate: Option<&Foreseen>) -> Value {
         None => return Value::Null,
     };
     json!({ "verdict": verdict, "reason": reason })
+}
+
+/// Whether this is the gate's answer that a person has to approve first, of ours or of the server behind the tool.
+fn waits(content: &Content) -> bool {
+    let told = content.structured.as_ref();
+    let id = told.and_then(|told| told.pointer("/approval_required/request_id"));
+    id.is_some() && told.and_then(|told| told.get("status")).and_then(Value::as_str) == Some("approval_required")
 }
 
 /// Reads `key=value` by the type that the tool's schema gives the key.

@@ -16,10 +16,13 @@ use super::{exit, show, target};
 /// Shows every change between two lists of tools, what it means, and the version that it demands
 #[derive(clap::Args)]
 #[command(
-    after_help = "OLD and NEW are each a surface file, a lock, a saved tools/list answer, a URL, REVISION:PATH in git, or a\n\
+    after_help = "OLD and NEW are each a surface file, a lock, a saved tools/list answer, a URL, REVISION:PATH in git, or a \
     command line in one word; a command may also follow --, then it is NEW. Without OLD it is the lock of NEW.\n\n\
-    breaking  a caller that relied on OLD may fail: major        wording  what a model reads: patch\n\
-    additive  a caller that relied on OLD can go on: minor       hints, order  what it need not go by: patch\n\n\
+    Changes and the version that they demand:\n  \
+    breaking       a caller that relied on OLD may fail: major\n  \
+    additive       a caller that relied on OLD can go on: minor\n  \
+    wording        what a model reads: patch\n  \
+    hints, order   what it need not go by: patch\n\n\
     Exits with 0 if the lists are the same, with 1 if they differ, with 2 if that cannot be told.\n\n\
     Examples:\n  twodoor diff ops.yaml\n  twodoor diff --since origin/main ops.yaml\n  twodoor diff HEAD~1:ops.yaml ops.yaml\n  \
     twodoor diff ops.lock http://127.0.0.1:8484/mcp\n  twodoor diff before.json -- npx some-server"

@@ -14,8 +14,8 @@ use super::{SurfaceFile, exit, listed, lock, show};
 /// Prints the digest of a surface and of each of its tools
 #[derive(clap::Args)]
 #[command(
-    after_help = "The surface's digest is the one that clients receive and can recompute: SHA-256 over the canonical\n\
-    JSON of the tools array as delivered. A tool's digest is that of what its callers rely on; --tools shows all of its\n\
+    after_help = "The surface's digest is the one that clients receive and can recompute: SHA-256 over the canonical \
+    JSON of the tools array as delivered. A tool's digest is that of what its callers rely on; --tools shows all of its \
     digests: of its words, of its shape, in the form that MCP Hangar pins, and of the definition as delivered.\n\n\
     With --list, one line for each canonical form of JSON in use, or one for both where they agree.\n\n\
     Examples:\n  twodoor digest examples/git.yaml\n  twodoor digest --list received.json --tools"

@@ -12,9 +12,9 @@ use super::{DEFAULT_SURFACE, exit, show};
 /// Writes the server.json with which a registry of MCP servers lists a surface
 #[derive(clap::Args)]
 #[command(
-    after_help = "What the surface file cannot know, the name in the registry, packages, addresses, is said once by options; from then on it\n\
-    is kept in the file. Written anew are the schema, the versions of the server and of its packages (the surface's), the\n\
-    digest of the tools and the surface's version beneath _meta; title, description and website if the file has none.\n\
+    after_help = "What the surface file cannot know, the name in the registry, packages, addresses, is said once by options; from then on it \
+    is kept in the file. Written anew are the schema, the versions of the server and of its packages (the surface's), the \
+    digest of the tools and the surface's version beneath _meta; title, description and website if the file has none. \
     The whole file is held against the registry's rules, offline, before it is written.\n\n\
     With --check nothing is written: exits with 0 if the file is current, 1 if it is not, 2 if that cannot be told.\n\n\
     Examples:\n  twodoor export server.json hello.yaml --name io.github.you/hello --description \"Looks at one folder.\" --package npm:@you/hello\n  \
@@ -96,6 +96,13 @@ impl Export {
                 return exit::usage();
             }
         };
+        if self.check && to_stdout {
+            show::error(
+                "--check looks at a file, and --out - names none",
+                "name the file, or leave --out out: server.json",
+            );
+            return exit::usage();
+        }
         let out = self.out.display();
         let found = own.as_ref().and_then(OwnFile::bytes);
         if self.check && found.is_none() {
@@ -120,7 +127,10 @@ impl Export {
         }
         if !exported.troubles.is_empty() {
             troubles(&exported);
-            show::err(&format!("{out} is left as it is\n"));
+            match to_stdout {
+                true => show::err("nothing was written: standard output gets the file once it would be taken\n"),
+                false => show::err(&format!("{out} is left as it is\n")),
+            }
             return exit::usage();
         }
         let Some(own) = own else {

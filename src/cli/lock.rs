@@ -17,8 +17,8 @@ use super::{diff, exit, show};
 /// Writes the tools of surfaces and their digest to the locks beside them: `serve` then serves these tools alone
 #[derive(clap::Args)]
 #[command(
-    after_help = "For NAME.yaml the lock is NAME.lock in the same folder. What changed since it was last written is shown.\n\
-    A lock is not replaced where the tools changed and the surface's version did not go up by what the change demands\n\
+    after_help = "For NAME.yaml the lock is NAME.lock in the same folder. What changed since it was last written is shown. \
+    A lock is not replaced where the tools changed and the surface's version did not go up by what the change demands \
     (breaking: major, additive: minor, anything else: patch).\n\n\
     Exits with 0 if all locks are written, 1 if one is not, 2 if the old lock cannot be read, 3 if a surface is refused.\n\n\
     Examples:\n  twodoor lock\n  twodoor diff ops.yaml && twodoor lock ops.yaml"

@@ -61,6 +61,10 @@ pub(crate) mod exit {
     pub(crate) fn listen() -> ExitCode {
         ExitCode::from(5)
     }
+    /// Nothing ran: a person has to approve it first.
+    pub(crate) fn approval() -> ExitCode {
+        ExitCode::from(6)
+    }
 }
 
 /// The surface file that a command reads where none is named.
@@ -75,7 +79,8 @@ const DEFAULT_SURFACE: &str = "surface.yaml";
         surface: hello\n  version: 1.0.0\n  tools:\n    greet:\n      description: Says hello to somebody.\n      read_only: true\n      \
         args:\n        name: { type: string, required: true }\n      run: [echo, \"hello {name}\"]\n\n\
         Then: twodoor check hello.yaml, twodoor call greet name=you --surface hello.yaml, twodoor serve hello.yaml.\n\n\
-        Exit codes: 0 done, 1 different or failed, 2 wrong usage or cannot tell, 3 surface refused, 4 state refused, 5 cannot listen.\n\
+        Exit codes: 0 done, 1 different or failed, 2 wrong usage or cannot tell, 3 surface refused, 4 state refused, 5 cannot listen, \
+        6 nothing ran: a person has to approve it first.\n\n\
         Logs go to standard error; TWODOOR_LOG sets what is logged (error, warn, info, debug, or a filter)."
 )]
 struct Arguments {
@@ -134,5 +139,27 @@ pub(crate) fn run() -> ExitCode {
         Command::Token(token) => token.run(),
         Command::Approvals(approvals) => approvals.run(),
         Command::Completions(completions) => completions.run(Arguments::command()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command and all beneath it.
+    fn each(command: &clap::Command, see: &mut dyn FnMut(&clap::Command)) {
+        see(command);
+        command.get_subcommands().for_each(|beneath| each(beneath, see));
+    }
+
+    #[test]
+    fn help_is_broken_into_lines_by_the_terminals_width_alone() {
+        each(&Arguments::command(), &mut |command| {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for paragraph in text.split("\n\n") {
+                let broken = paragraph.lines().skip(1).find(|line| !line.starts_with("  "));
+                assert_eq!(broken, None, "{}: end the paragraph, or let the line go on", command.get_name());
+            }
+        });
     }
 }

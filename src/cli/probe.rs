@@ -10,7 +10,7 @@ use super::{exit, show, target};
 /// Opens the modern and the legacy door of a server and compares what they show
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exits with 0 if both doors show one list and its published digest holds, with 1 if they differ,\n\
+    after_help = "Exits with 0 if both doors show one list and its published digest holds, with 1 if they differ, \
     with 2 if that cannot be told.\n\n\
     Examples:\n  twodoor probe http://127.0.0.1:8484/mcp\n  twodoor probe twodoor serve examples/git.yaml\n  \
     twodoor probe --json -- npx some-server --flag"

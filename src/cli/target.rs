@@ -40,7 +40,7 @@ pub(crate) fn read(command: &str, words: &[OsString]) -> Result<Target, (String,
         if let Some(word) = rest.first() {
             let word = shortened(&word.to_string_lossy(), 64);
             let remedy = "a URL stands alone; options go before it".to_owned();
-            return Err((format!("{word:?} stands behind the URL"), remedy));
+            return Err((format!("\"{word}\" stands behind the URL"), remedy));
         }
         let target = HttpTarget::new(&first.to_string_lossy(), &[]);
         return target

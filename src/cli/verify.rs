@@ -20,9 +20,9 @@ use super::{diff, exit, show, target};
 /// Holds the tools of a server against what was reviewed
 #[derive(clap::Args)]
 #[command(
-    after_help = "TARGET is a URL, or a command line in one word; a command may also follow --. EXPECTED is sha256:… and 64 hex\n\
+    after_help = "TARGET is a URL, or a command line in one word; a command may also follow --. EXPECTED is sha256:… and 64 hex \
     digits, a registry's server.json, a lock, a surface file, or a saved tools/list answer.\n\n\
-    Exits with 0 if the tools are the same, with 1 if they drifted, with 2 if that cannot be told. The digest is recomputed\n\
+    Exits with 0 if the tools are the same, with 1 if they drifted, with 2 if that cannot be told. The digest is recomputed \
     from the list as delivered; what the server says of itself decides nothing.\n\n\
     Examples:\n  twodoor verify http://127.0.0.1:8484/mcp ops.lock\n  twodoor verify \"npx some-server\" sha256:…\n  \
     twodoor verify server.json -- twodoor serve ops.yaml"

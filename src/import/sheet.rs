@@ -10,6 +10,8 @@ use crate::surface::{Problem, draft};
 
 /// Most bytes that a surface file may have.
 const FILE_BYTES: usize = 1024 * 1024;
+/// Most bytes of one tool: nobody reads a longer one, and one alone must not keep the others from being written.
+const TOOL_BYTES: usize = 128 * 1024;
 
 /// A surface file, made for a person to review.
 #[derive(Debug, Clone)]
@@ -99,6 +101,11 @@ pub(crate) fn settle<T>(
             if tool.off.is_some() {
                 break;
             }
+            let bytes = written(&entry(tool, &lines)).len();
+            if bytes > TOOL_BYTES {
+                tool.off = Some(format!("it would take {bytes} bytes, and a tool takes at most {TOOL_BYTES}"));
+                break;
+            }
             let text = assemble(head, std::slice::from_ref(tool), &lines);
             let Err(problems) = draft::check(text.clone(), folder) else { break };
             let Some(problem) = draft::first_error(&problems) else { break };
@@ -121,6 +128,14 @@ pub(crate) fn settle<T>(
     Ok(Imported { text, tools: offered, withheld, remarks: Vec::new() })
 }
 
+fn entry<T>(tool: &Drafted<T>, lines: &impl Fn(&T) -> Vec<Line>) -> Line {
+    Line::Entry(tool.name.clone(), Yaml::Map(lines(&tool.of)))
+}
+
+fn written(line: &Line) -> String {
+    yaml::document(std::slice::from_ref(line))
+}
+
 fn assemble<T>(head: &Head, tools: &[Drafted<T>], lines: &impl Fn(&T) -> Vec<Line>) -> String {
     let mut all: Vec<Line> = head.comments.iter().cloned().map(Line::Comment).collect();
     all.extend(head.lines.iter().cloned());
@@ -130,9 +145,12 @@ fn assemble<T>(head: &Head, tools: &[Drafted<T>], lines: &impl Fn(&T) -> Vec<Lin
         if index > 0 {
             entries.push(Line::Blank);
         }
-        let entry = Line::Entry(tool.name.clone(), Yaml::Map(lines(&tool.of)));
+        let entry = entry(tool, lines);
         match &tool.off {
             None => entries.push(entry),
+            Some(why) if written(&entry).len() > TOOL_BYTES => {
+                entries.push(Line::Comment(format!("left out: {}: {why}", tool.name)));
+            }
             Some(why) => {
                 entries.push(Line::Comment(format!("left out: {why}")));
                 entries.push(Line::off(entry));

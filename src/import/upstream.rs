@@ -84,7 +84,7 @@ fn head(upstream: &Upstream<'_>, surface: &str, digest: &str) -> Head {
     let own = upstream.opening.server.as_ref();
     let called = own.map_or_else(
         || "an MCP server without a name".to_owned(),
-        |server| format!("the MCP server {:?}, version {:?}", shown(&server.name), shown(&server.version)),
+        |server| format!("the MCP server \"{}\", version \"{}\"", shown(&server.name), shown(&server.version)),
     );
     let comments = vec![
         format!("Imported from {called}. Review it: every text below is that server's own."),
@@ -162,7 +162,7 @@ impl Tool {
             );
         }
         if original.is_empty() || cleaned(original).1 {
-            off = Some(format!("its name {:?} is empty or has characters that nobody sees", shortened(original, 60)));
+            off = Some(format!("its name \"{}\" is empty or has characters that nobody sees", shortened(original, 60)));
         }
         let description = if description.is_empty() { format!("Calls {original} of {upstream}.") } else { description };
         let tool = Self {

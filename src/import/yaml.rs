@@ -162,7 +162,8 @@ fn value(json: &Json, indent: usize, out: &mut String) {
 fn comment(text: &str, indent: usize, out: &mut String) {
     let pad = " ".repeat(indent);
     for paragraph in text.lines() {
-        let paragraph = visible(paragraph.chars());
+        // YAML has no place for these two, in comments either (YAML 1.2.2, 5.1).
+        let paragraph = visible(paragraph.chars()).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}");
         let mut used = 0;
         for word in paragraph.split(' ') {
             if used > 0 && indent + used + 1 + word.chars().count() > TEXT_WIDTH {

@@ -81,9 +81,13 @@ fn what_gives_nothing_is_said_with_an_exit_code() {
     let folder = shelf();
     fs::write(folder.path().join("mute"), "#!/bin/sh\nexit 0\n").unwrap();
     fs::set_permissions(folder.path().join("mute"), fs::Permissions::from_mode(0o755)).unwrap();
+    let vague = "#!/bin/sh\nprintf '%s\\n' 'Usage: vague [ignored command line arguments]' '  or:  vague OPTION' 'Fails.' '' '      --help   shows this'\n";
+    fs::write(folder.path().join("vague"), vague).unwrap();
+    fs::set_permissions(folder.path().join("vague"), fs::Permissions::from_mode(0o755)).unwrap();
     for (arguments, code, words) in [
         (&["import", "cli", "no-such-program-here"][..], 2, "is not there"),
         (&["import", "cli", "./mute"], 1, "nothing that reads like help"),
+        (&["import", "cli", "./vague"], 1, "no options found in its help"),
         (&["import", "openapi", "none.yaml"], 2, "none.yaml"),
         (&["import", "mcp", "ftp://x"], 2, "behind --"),
         (&["import", "mcp", "--", "false"], 2, "code 1"),

@@ -33,7 +33,11 @@ fn compare(file: &Path, text: &str) {
 /// Holds a text to the rules; gives the warnings.
 fn check(text: &str) -> Vec<String> {
     match draft::check(text.to_owned(), Path::new("/")) {
-        Ok(loaded) => loaded.warnings.list().iter().map(|problem| problem.rule.to_owned()).collect(),
+        // Whether a secret is set is up to the machine.
+        Ok(loaded) => {
+            let warnings = loaded.warnings.list().iter().map(|problem| problem.rule.to_owned());
+            warnings.filter(|rule| rule != "unset-variable").collect()
+        }
         Err(problems) => panic!("{problems}\nof\n{text}"),
     }
 }

@@ -144,7 +144,6 @@ fn bombs_and_other_documents_are_refused_with_a_reason() {
         refused(format!("{{\"openapi\":\"3.0.0\",\"x\":{}{}}}", "[".repeat(5000), "]".repeat(5000)).into_bytes())
             .contains("JSON")
     );
-    assert!(refused(b"{\"openapi\":\"3.0.0\",\"openapi\":\"3.1.0\"}".to_vec()).contains("JSON"));
     assert!(refused(b"swagger: '2.0'\n".to_vec()).contains("Swagger 2.0"));
     assert!(refused(b"openapi: 4.0.0\n".to_vec()).contains("OpenAPI 4.0.0"));
     assert!(refused(b"hello: world\n".to_vec()).contains("does not say"));
@@ -181,4 +180,43 @@ fn many_operations_end_in_a_file_that_is_too_large_or_can_be_served() {
     let imported = import(&paths(&text)).unwrap();
     assert_eq!(imported.tools, 700);
     assert_eq!(check(&imported.text), ["token-cost", "tool-count"]);
+}
+
+#[test]
+fn one_operation_that_cannot_be_said_keeps_no_other_out() {
+    let long = format!("/{}", "a".repeat(2_000_000));
+    let many: Vec<String> = (0..60_000).map(|n| format!("\"value-{n}\"")).collect();
+    let wide = format!(
+        "{{\"parameters\":[{{\"name\":\"q\",\"in\":\"query\",\"schema\":{{\"enum\":[{}]}}}}]}}",
+        many.join(",")
+    );
+    for (path, operation) in [
+        (long.as_str(), "{}"),
+        ("/wide", wide.as_str()),
+        ("/\\ufffe", "{}"),
+        ("/\\u202e\\u0000", "{\"operationId\":\"\\u202e\"}"),
+        ("/{a}{", "{}"),
+        ("/a", "{\"servers\":[{\"url\":\"/relative\"}]}"),
+        ("/a", "{\"operationId\":\"x\",\"operationId\":\"y\"}"),
+        ("/ok", "{}"),
+        ("/a", "{\"parameters\":[{\"$ref\":\"#/paths/~1a/get/parameters/0\"}]}"),
+    ] {
+        let imported = import(&format!(
+            "{{\"openapi\":\"3.0.3\",\"info\":{{\"title\":\"T\",\"version\":\"1\"}},\"servers\":[{{\"url\":\"https://h.example\"}}],\
+             \"paths\":{{\"/ok\":{{\"get\":{{\"operationId\":\"ok\"}}}},\"{path}\":{{\"get\":{operation}}}}}}}"
+        ));
+        let shown: String = path.chars().take(20).collect();
+        let imported = imported.unwrap_or_else(|error| panic!("{shown} {error}"));
+        assert!(imported.tools >= 1 && imported.text.contains("\n  ok:\n"), "{shown}");
+        check(&imported.text);
+    }
+}
+
+#[test]
+fn a_path_that_leads_round_in_a_circle_is_left_out_and_named() {
+    let imported = import(&paths("  /ok: { get: {} }\n  /round: { $ref: '#/paths/~1round' }\n")).unwrap();
+    assert_eq!((imported.tools, imported.remarks.len()), (1, 1), "{:?}", imported.remarks);
+    assert!(imported.remarks[0].contains("/round was left out: references lead round in a circle"));
+    assert!(imported.text.contains("/round was left out"), "{}", imported.text);
+    check(&imported.text);
 }

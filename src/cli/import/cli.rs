@@ -17,8 +17,8 @@ use crate::cli::{exit, show, target};
 /// Makes tools of a program and its subcommands, by what --help says
 #[derive(clap::Args)]
 #[command(
-    after_help = "The program is run with --help, then -h, then help, and so is each subcommand that its help names: with a minimal\n\
-    environment, nothing to read, and 10 s for each. Do not import a program that acts whatever it is told.\n\
+    after_help = "The program is run with --help, then -h, then help, and so is each subcommand that its help names: with a minimal \
+    environment, nothing to read, and 10 s for each. Do not import a program that acts whatever it is told. \
     Words that begin with - stand behind --.\n\n\
     Examples:\n  twodoor import cli git log --out log.yaml\n  twodoor import cli docker --depth 1\n  \
     twodoor import cli --out json.yaml -- python3 -m json.tool"
@@ -81,6 +81,15 @@ impl Cli {
             );
             return exit::differs();
         };
+        if let [only] = found.as_slice()
+            && only.help.is_mere_prose()
+        {
+            show::error(
+                &format!("{}: no options found in its help, nor arguments", reader.program.name()),
+                "write its surface file by hand: docs/surface-file.md",
+            );
+            return exit::differs();
+        }
         let run = std::iter::once(declared).chain(words).collect();
         let program = Program { name: reader.program.name(), run, version, about, found, left_out: reader.left_out };
         match help::surface(&program, &self.out.folder()) {

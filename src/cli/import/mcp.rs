@@ -76,7 +76,7 @@ impl Mcp {
         if let Some(url) = &self.url {
             if !target::is_url(url.as_ref()) {
                 let remedy = "give a URL such as http://127.0.0.1:8484/mcp, or a command line behind --";
-                return Err((format!("{:?} is no URL", shortened(url, 64)), remedy.to_owned()));
+                return Err((format!("\"{}\" is no URL", shortened(url, 64)), remedy.to_owned()));
             }
             let target = target::read("import mcp", &[OsString::from(url)])?;
             return Ok((target, Reached::Url(url.clone())));

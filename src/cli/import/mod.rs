@@ -14,7 +14,7 @@ use super::{exit, show};
 /// Writes a surface file for review, from a program's help, an OpenAPI document or an MCP server
 #[derive(clap::Args)]
 #[command(
-    after_help = "What comes out is a beginning: it passes `twodoor check`, and its comments say what a person has to decide.\n\
+    after_help = "What comes out is a beginning: it passes `twodoor check`, and its comments say what a person has to decide. \
     Exits with 0 if a file was made, with 1 if there was nothing to make it of, with 2 if what was given cannot be read.\n\n\
     Examples:\n  twodoor import cli git --out git.yaml\n  twodoor import openapi petstore.yaml --only pet\n  \
     twodoor import mcp --out memory.yaml -- npx -y @modelcontextprotocol/server-memory"

@@ -19,8 +19,8 @@ use super::{exit, show};
 #[derive(clap::Args)]
 #[command(
     after_help = "Nothing that is there is touched: if a file is in the way, it is named and nothing is written.\n\n\
-    Without --capability the surface names the example's command itself. With it the example is a capability with a\n\
-    manifest, tools/hello/tool.yaml: the surface publishes one of its actions, and operator.yaml serves all capabilities\n\
+    Without --capability the surface names the example's command itself. With it the example is a capability with a \
+    manifest, tools/hello/tool.yaml: the surface publishes one of its actions, and operator.yaml serves all capabilities \
     through six tools that find and run them.\n\n\
     Examples:\n  twodoor init\n  twodoor init tools --name ops --runtime python\n  twodoor init ops --capability"
 )]
@@ -77,21 +77,14 @@ impl Init {
         }
         let go =
             if self.folder.as_os_str() == "." { String::new() } else { format!("  cd {}\n", show::quoted(&[shown])) };
+        let both = if self.capability { " surface.yaml operator.yaml" } else { "" };
+        let find =
+            if self.capability { "  twodoor call capabilities search=greet --surface operator.yaml\n" } else { "" };
         show::out(&format!(
-            "\nnext:\n{go}  twodoor check\n  twodoor call hello name=Ada\n  twodoor serve --http 127.0.0.1:8484\n  \
-             twodoor install claude-code\n{}",
-            self.operator_steps("  ")
+            "\nnext:\n{go}  twodoor check{both}\n  twodoor call hello name=Ada\n{find}  \
+             twodoor serve{both} --http 127.0.0.1:8484\n  twodoor install claude-code\n"
         ));
         Ok(())
-    }
-
-    /// What to do with the other surface of a project that has one.
-    fn operator_steps(&self, indent: &str) -> String {
-        if !self.capability {
-            return String::new();
-        }
-        let steps = ["check operator.yaml", "call capabilities -s operator.yaml", "serve operator.yaml"];
-        steps.map(|step| format!("{indent}twodoor {step}\n")).concat()
     }
 
     fn name(&self) -> Result<String, Problem> {
@@ -120,12 +113,19 @@ impl Init {
             );
             more.push_str("| `tools/*/tool.yaml` | the manifests of the capabilities |\n");
         }
+        let both = if self.capability { " surface.yaml operator.yaml" } else { "" };
+        let find = if self.capability {
+            "# any capability, as an operator finds it\ntwodoor call capabilities search=greet --surface operator.yaml\n"
+        } else {
+            ""
+        };
         let filled = |text: &str| {
-            text.replace("@NAME@", name)
+            text.replace("@BOTH@", both)
+                .replace("@FIND@", find)
+                .replace("@NAME@", name)
                 .replace("@ENTRY@", entry)
                 .replace("@RUNTIME@", runtime)
                 .replace("@FILES@", &more)
-                .replace("@NEXT@", &self.operator_steps(""))
         };
         let made = |path, text: &str, mode| Made { path, text: filled(text), mode };
         let surface = if self.capability { include_str!("capability.yaml") } else { include_str!("surface.yaml") };

@@ -39,7 +39,12 @@ impl Client for ClaudeCode {
         &["${"]
     }
 
-    fn then(&self) -> &'static str {
-        "start Claude Code anew; /mcp shows the server, which a project's users are asked to trust first"
+    fn then(&self, scope: Scope) -> &'static str {
+        match scope {
+            Scope::User => "start Claude Code anew; /mcp shows the server, in every project of yours",
+            Scope::Project => {
+                "start Claude Code anew in this folder; it asks whoever opens the project to trust the server, then /mcp shows it"
+            }
+        }
     }
 }

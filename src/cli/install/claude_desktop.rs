@@ -36,7 +36,7 @@ impl Client for ClaudeDesktop {
         Names { shown: double, longest: 64, beyond: "refuses conversations with such a tool" }
     }
 
-    fn then(&self) -> &'static str {
+    fn then(&self, _scope: Scope) -> &'static str {
         "quit Claude Desktop and start it anew"
     }
 }

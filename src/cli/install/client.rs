@@ -187,8 +187,13 @@ pub(super) trait Client: Sync {
         Vec::new()
     }
 
+    /// Where an entry has variables for its server.
+    fn environment(&self) -> &'static str {
+        "`env`"
+    }
+
     /// How the server gets to be seen.
-    fn then(&self) -> &'static str;
+    fn then(&self, _scope: Scope) -> &'static str;
 }
 
 /// `command` and `args`, or a URL under a key; with a `type` where the client has one.

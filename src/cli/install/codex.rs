@@ -46,7 +46,11 @@ impl Client for Codex {
         (scope == Scope::Project).then_some(note).into_iter().collect()
     }
 
-    fn then(&self) -> &'static str {
+    fn environment(&self) -> &'static str {
+        "`env`, or by name alone under `env_vars`,"
+    }
+
+    fn then(&self, _scope: Scope) -> &'static str {
         "start Codex anew; /mcp shows the server"
     }
 }

@@ -44,7 +44,7 @@ impl Client for Cursor {
         spaced.map(note).into_iter().collect()
     }
 
-    fn then(&self) -> &'static str {
+    fn then(&self, _scope: Scope) -> &'static str {
         "turn the server on in Cursor's settings, under MCP"
     }
 }

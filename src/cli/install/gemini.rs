@@ -42,7 +42,7 @@ impl Client for Gemini {
         name.contains('_').then_some(note).into_iter().collect()
     }
 
-    fn then(&self) -> &'static str {
+    fn then(&self, _scope: Scope) -> &'static str {
         "start Gemini CLI anew; /mcp shows the server"
     }
 }

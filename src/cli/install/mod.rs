@@ -10,6 +10,7 @@ mod client;
 mod codex;
 mod configuration;
 mod cursor;
+mod environment;
 mod gemini;
 mod opencode;
 mod toml_text;
@@ -21,23 +22,25 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 use twodoor::protocol::json::visible;
+use twodoor::surface::LoadedSurface;
 use twodoor::surface::json_text::{Edit, Ordered};
 
 use self::client::{Client, Homes, Reach, Scope};
 use self::configuration::Configuration;
+use self::environment::Needed;
 use super::own_file::{OwnFile, Privacy, Problem};
 use super::{DEFAULT_SURFACE, exit, show};
 
 /// Puts a surface into a client's configuration
 #[derive(clap::Args)]
 #[command(
-    after_help = "What is in the file stays as it is: other servers, settings, comments, order, line ends. An entry of the same name\n\
+    after_help = "What is in the file stays as it is: other servers, settings, comments, order, line ends. An entry of the same name \
     that says something else is shown and left alone; --replace takes its place. Done twice it changes nothing.\n\n\
-    The entry names this program and the surface file by their absolute paths, so it belongs to this machine: in a\n\
+    The entry names this program and the surface file by their absolute paths, so it belongs to this machine: in a \
     project's file, which others read too, it is of use to those whose paths are the same.\n\n\
-    opencode has two dialects: version 1 has servers in `mcp`, version 2 in `mcp.servers`. A file is kept in its own; a new\n\
+    opencode has two dialects: version 1 has servers in `mcp`, version 2 in `mcp.servers`. A file is kept in its own; a new \
     one is written in the first, which both versions read.\n\n\
-    Exits with 0 if the entry is there (or gone, with --remove), 1 if it is not, 2 if the file or the usage is wrong,\n\
+    Exits with 0 if the entry is there (or gone, with --remove), 1 if it is not, 2 if the file or the usage is wrong, \
     3 if the surface is refused.\n\n\
     Examples:\n  twodoor install claude-code hello.yaml --scope project\n  twodoor install codex hello.yaml --dry-run\n  \
     twodoor install vscode hello.yaml --print\n  twodoor install gemini --http http://127.0.0.1:8484/mcp --name hello\n  \
@@ -146,9 +149,8 @@ impl Install {
             return Err((problem, "leave --dialect out: it is opencode's".to_owned()).into());
         }
         let by_name = self.name.is_some() && (self.remove || self.http.is_some());
-        let nothing = (None, Vec::new());
-        let (surface, tools) = if by_name && self.surface.is_none() { nothing } else { self.surface()? };
-        let Some(name) = self.name.clone().or(surface) else {
+        let loaded = if by_name && self.surface.is_none() { None } else { Some(self.surface()?) };
+        let Some(name) = self.name.clone().or(loaded.as_ref().map(|loaded| loaded.name.clone())) else {
             return Err(("there is no name".to_owned(), "say --name".to_owned()).into());
         };
         if self.remove {
@@ -156,7 +158,11 @@ impl Install {
         }
         check_name(client, &name)?;
         let reach = self.reach(client)?;
+        let tools: Vec<String> = loaded.iter().flat_map(|loaded| &loaded.tools).map(|tool| tool.name.clone()).collect();
         let mut notes = check_tools(client, &name, &tools)?;
+        if let (Reach::Command { .. }, Some(loaded)) = (&reach, &loaded) {
+            notes.extend(Needed::of(loaded).note(client.environment()));
+        }
         notes.extend(client.notes(&name, &reach, self.scope));
         if self.print {
             let file = self.file(client)?;
@@ -203,7 +209,7 @@ impl Install {
         let edit = configuration.set(keys, name, &entry).map_err(flawed)?;
         self.finish(client, &own, &configuration, &label, &edit)?;
         if !self.dry_run {
-            show::out(&format!("next: {}\n", client.then()));
+            show::out(&format!("next: {}\n", client.then(self.scope)));
         }
         tell(notes);
         Ok(())
@@ -296,10 +302,8 @@ impl Install {
         self.surface.as_deref().unwrap_or(Path::new(DEFAULT_SURFACE))
     }
 
-    fn surface(&self) -> Result<(Option<String>, Vec<String>), Refused> {
-        let loaded = show::load(self.surface_path()).map_err(Refused::Told)?;
-        let tools = loaded.parts.tools.iter().map(|tool| tool.name.clone()).collect();
-        Ok((Some(loaded.name), tools))
+    fn surface(&self) -> Result<LoadedSurface, Refused> {
+        show::load(self.surface_path()).map_err(Refused::Told)
     }
 
     fn reach(&self, client: &dyn Client) -> Result<Reach, Refused> {
@@ -423,10 +427,10 @@ fn check_tools(client: &dyn Client, name: &str, tools: &[String]) -> Result<Vec<
 fn check_url(url: &str) -> Result<(), Problem> {
     let remedy = || "say it as http://127.0.0.1:8484/mcp".to_owned();
     let uri: hyper::Uri =
-        url.parse().map_err(|error| (format!("{:?} is no URL: {error}", show::lines(url)), remedy()))?;
+        url.parse().map_err(|error| (format!("\"{}\" is no URL: {error}", show::lines(url)), remedy()))?;
     let web = uri.scheme().is_some_and(|scheme| scheme.as_str() == "http" || scheme.as_str() == "https");
     if !web || uri.host().is_none_or(str::is_empty) || url.contains('#') {
-        return Err((format!("{:?} is no http or https URL", show::lines(url)), remedy()));
+        return Err((format!("\"{}\" is no http or https URL", show::lines(url)), remedy()));
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         let problem = "the URL has a password in it, which would stand in the file for all to read".to_owned();

@@ -79,7 +79,11 @@ impl Client for Opencode {
         &["{env:", "{file:"]
     }
 
-    fn then(&self) -> &'static str {
+    fn environment(&self) -> &'static str {
+        "`environment`"
+    }
+
+    fn then(&self, _scope: Scope) -> &'static str {
         "start opencode anew; opencode mcp list shows the server"
     }
 }

@@ -41,7 +41,7 @@ impl Client for VsCode {
         &["${"]
     }
 
-    fn then(&self) -> &'static str {
+    fn then(&self, _scope: Scope) -> &'static str {
         "run MCP: List Servers in VS Code, and start the server; its tools are there in agent mode"
     }
 }

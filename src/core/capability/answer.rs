@@ -6,7 +6,7 @@
 use super::listing::{Listed, Runs};
 use super::search::{self, Findable, Query};
 use super::validate;
-use super::words::{Object, beginning};
+use super::words::{Object, summary};
 use crate::protocol::Json;
 use crate::protocol::json::shortened;
 use crate::surface::effect::{BlastClass, classify};
@@ -186,7 +186,7 @@ fn index(question: &Question<'_>, listed: &[Listed]) -> Answer {
         let told = Object::new()
             .with("kind", listed.kind().name())
             .with("name", listed.name())
-            .with("description", beginning(description, most))
+            .with("description", summary(description, most))
             .with("primary_action", routing.primary_action.as_deref())
             .with("ready", ready);
         told.with_some("example", routing.example.as_deref().filter(|_| question.full))

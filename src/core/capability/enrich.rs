@@ -8,6 +8,8 @@ use super::normal::Normal;
 use super::run;
 use super::validate::{self, Called};
 use super::words::Object;
+use crate::protocol::Json;
+use crate::surface::manifest::{Manifest, Runtime};
 
 /// What a program that was called wrongly says.
 const USAGE: [&str; 4] = ["unknown action", "unrecognized arguments", "arguments are required", "invalid choice"];
@@ -18,7 +20,8 @@ pub const BUSY_HINT: &str = "The call is right. Make it again when other calls o
 /// The failure with what helps.
 pub fn failure(normal: Normal, called: Called<'_>, manner: &Manner) -> Object {
     let schema = normal.message().and_then(|message| schema(message, called));
-    let hint = if is_busy(&normal) { BUSY_HINT.to_owned() } else { hint(called, manner) };
+    let busy = || is_busy(&normal).then(|| BUSY_HINT.to_owned());
+    let hint = busy().or_else(|| unequipped(&normal, called.manifest)).unwrap_or_else(|| hint(called, manner));
     normal.into_object().with("hint", hint).with_some("schema", schema)
 }
 
@@ -45,6 +48,46 @@ fn schema(message: &str, called: Called<'_>) -> Option<Object> {
         }
         _ => validate::known_action(called),
     })
+}
+
+/// How interpreters say that a module is not installed, up to its name.
+const ABSENT: [&str; 3] = ["No module named ", "Cannot find module ", "Cannot find package "];
+
+/// What helps where a program cannot run for want of a module: no other arguments do.
+pub fn unequipped(normal: &Normal, manifest: &Manifest) -> Option<String> {
+    let message = normal.message().unwrap_or_default();
+    if is_remote(&message.to_lowercase()) {
+        return None;
+    }
+    let code = normal.error.as_ref().and_then(|error| error.get("code")).and_then(Json::as_str);
+    let stated = || (code == Some("not_installed")).then(|| "a module that its message names".to_owned());
+    let module = [message, normal.stderr.as_str()].into_iter().find_map(absent_module).or_else(stated)?;
+    let folder = manifest.folder.file_name().unwrap_or_default().to_string_lossy();
+    let place = format!("{}s/{folder}", manifest.kind.name());
+    let how = match manifest.runtime {
+        Runtime::Python => format!(
+            "beside its manifest in {place} a requirements.txt or pyproject.toml says what it needs; install that into a \
+             .venv of that folder or of the project, which is used where it stands"
+        ),
+        Runtime::Node => format!("the package.json in {place} says what it needs; install that there, with npm"),
+        Runtime::Exec => format!("what the program in {place} needs has to be installed where the server runs"),
+    };
+    Some(format!(
+        "The arguments are not at fault: {} needs {module}, which is not installed where it runs. Tell the operator: {how}. \
+         Until then every such call fails.",
+        manifest.name
+    ))
+}
+
+/// The module that an interpreter did not find. One that is a file of the program's own goes without its path.
+fn absent_module(text: &str) -> Option<String> {
+    let after = ABSENT.iter().find_map(|marker| text.rsplit_once(marker)).map(|(_, after)| after)?;
+    let is_of_name = |c: &char| c.is_ascii_alphanumeric() || "._-@/".contains(*c);
+    let name: String = after.trim_start_matches(['\'', '"']).chars().take_while(is_of_name).take(60).collect();
+    match name.chars().next()? {
+        '.' | '/' => Some("a file of its own".to_owned()),
+        _ => Some(format!("the module {}", name.trim_end_matches('.'))),
+    }
 }
 
 /// `HTTP 404`, `http/1.1 500`, `HTTP error 422`
@@ -107,6 +150,31 @@ mod tests {
         }
         let text = failed("Unknown action 'read-sheet'");
         assert!(text.contains(r#""unknown_action":"read-sheet","action_count":3,"did_you_mean":["#), "{text}");
+    }
+
+    #[test]
+    fn a_program_without_its_module_is_no_matter_of_the_arguments() {
+        let manifest = Manifest { folder: "/p/tools/sheets".into(), runtime: Runtime::Python, ..samples::xlsx() };
+        let told = |message: &str, stderr: &str| {
+            let normal = Normal { stderr: stderr.to_owned(), ..Normal::failed("no_json", message) };
+            unequipped(&normal, &manifest)
+        };
+        let traceback =
+            "Traceback (most recent call last):\n  File \"main.py\"\nModuleNotFoundError: No module named 'openpyxl'";
+        for hint in [told(traceback, ""), told("exit code 1", traceback), told("No module named 'openpyxl'", "")] {
+            let hint = hint.unwrap();
+            assert!(hint.contains("xlsx needs the module openpyxl") && hint.contains("tools/sheets"), "{hint}");
+            assert!(hint.contains("requirements.txt") && hint.contains(".venv") && !hint.contains("/p/"), "{hint}");
+        }
+        let stated = unequipped(&Normal::failed("not_installed", "openpyxl is missing"), &manifest).unwrap();
+        assert!(stated.contains("xlsx needs a module that its message names"), "{stated}");
+        let own = told("Error: Cannot find module '/home/ann/x.js'", "").unwrap();
+        assert!(own.contains("a file of its own") && !own.contains("ann"), "{own}");
+        for other in ["HTTP 500: No module named 'x'", "no such file", "No module named "] {
+            assert_eq!(told(other, ""), None, "{other}");
+        }
+        let text = failed(traceback);
+        assert!(text.contains("The arguments are not at fault") && !text.contains("Its arguments:"), "{text}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use super::words::{Object, beginning};
+use super::words::{Object, summary};
 use crate::surface::manifest::CapabilityKind;
 
 /// Most matches that are told where nothing is said.
@@ -152,7 +152,7 @@ fn told(found: &Findable<'_>) -> Object {
         .with("kind", found.kind.name())
         .with("name", found.capability)
         .with("action", found.action)
-        .with("description", beginning(found.description, DESCRIPTION_CHARACTERS))
+        .with("description", summary(found.description, DESCRIPTION_CHARACTERS))
 }
 
 fn named(terms: &[&str], indices: &[usize]) -> Vec<String> {

@@ -153,10 +153,12 @@ impl TargetTool {
             caller,
         )
         .await;
-        let ok = normal.ok;
-        let hint = if enrich::is_busy(&normal) { enrich::BUSY_HINT } else { HINT };
-        let told = normal.into_object();
-        self.told(if ok { told } else { told.with("hint", hint) }.into_json(), !ok)
+        if normal.ok {
+            return self.told(normal.into_object().into_json(), false);
+        }
+        let busy = || enrich::is_busy(&normal).then(|| enrich::BUSY_HINT.to_owned());
+        let hint = busy().or_else(|| enrich::unequipped(&normal, &manifest)).unwrap_or_else(|| HINT.to_owned());
+        self.told(normal.into_object().with("hint", hint).into_json(), true)
     }
 
     /// The arguments of the call under the names of the action, in the caller's order, then the defaults.

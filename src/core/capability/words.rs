@@ -114,7 +114,39 @@ impl<T: Into<Word>> From<Vec<T>> for Word {
     }
 }
 
+/// A text of at most so many characters: one that is longer ends between two words, where it can, with `…`.
+pub fn summary(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let cut = beginning(text, most.saturating_sub(1));
+    let is_whole = text.get(cut.len()..).is_some_and(|rest| rest.starts_with(char::is_whitespace));
+    let at_a_word = cut.rfind(char::is_whitespace).filter(|at| !is_whole && at * 2 > cut.len());
+    let cut = at_a_word.and_then(|at| cut.get(..at)).unwrap_or(cut);
+    format!("{}…", cut.trim_end_matches(|c: char| c.is_whitespace() || ",;:-".contains(c)))
+}
+
 /// The beginning of a text, at most so many characters.
 pub fn beginning(text: &str, most: usize) -> &str {
     text.char_indices().nth(most).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_text_ends_between_two_words_and_says_that_it_goes_on() {
+        for (text, most, expected) in [
+            ("Reads one sheet.", 16, "Reads one sheet."),
+            ("Reads one sheet.", 12, "Reads one…"),
+            ("Reads one sheet.", 10, "Reads one…"),
+            ("Reads, and more", 8, "Reads…"),
+            ("ünterschied", 5, "ünte…"),
+            ("a bcdefghij", 8, "a bcdef…"),
+        ] {
+            let said = summary(text, most);
+            assert!(said == expected && said.chars().count() <= most, "{said:?}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::approvals::Approvals;
 use super::audit::{self, Audit};
-use crate::core::store::StoreError;
+use crate::core::store::{StoreError, open_shared};
 use crate::protocol::digest::{self, Digest};
 
 /// Whether a person may be asked about what cannot be undone.
@@ -66,16 +66,21 @@ impl Desk {
         Ok(())
     }
 
+    /// Writes down every decision in a state folder, which is made if need be, unless they are written down elsewhere.
+    pub fn audit_in(&self, state: &Path) -> Result<(), StoreError> {
+        match self.audit.get() {
+            None => self.audit_to(&open_shared(state)?.join(audit::NAME)),
+            Some(_) => Ok(()),
+        }
+    }
+
     /// Finds approvals in a state folder, which is made if need be, and writes decisions down there, unless they are
     /// written down elsewhere. Once is enough.
     pub fn open(&self, state: &Path) -> Result<(), StoreError> {
         if self.approvals.get().is_none() {
             let _ = self.approvals.set(Arc::new(Approvals::open(state)?));
         }
-        match self.audit.get() {
-            None => self.audit_to(&state.join(audit::NAME)),
-            Some(_) => Ok(()),
-        }
+        self.audit_in(state)
     }
 
     /// Waits until what was decided, and what came of it, is in the audit log, at most so long; for an orderly end.

@@ -47,6 +47,17 @@ impl Help {
         let says_nothing = self.usages.is_empty() && self.options.is_empty() && self.commands.is_empty();
         !(self.is_manual || says_nothing)
     }
+
+    /// Whether a program tells that it takes something, and names nothing that it takes: `[ignored arguments of any kind]`.
+    pub fn is_mere_prose(&self) -> bool {
+        let tells_of_itself = |option: &Opt| {
+            option.names.iter().any(|name| matches!(name.as_str(), "--help" | "--version" | "-h" | "-V"))
+        };
+        self.commands.is_empty()
+            && self.positionals.is_empty()
+            && self.options.iter().all(tells_of_itself)
+            && self.usages.iter().any(|line| usage::has_prose(line))
+    }
 }
 
 /// An option.

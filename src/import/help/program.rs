@@ -99,7 +99,7 @@ fn label(program: &Program) -> String {
 }
 
 fn head(program: &Program) -> Head {
-    let version = program.version.as_ref().map(|said| format!(", which says {said:?}")).unwrap_or_default();
+    let version = program.version.as_ref().map(|said| format!(", which says \"{said}\"")).unwrap_or_default();
     let mut comments = vec![
         format!(
             "Imported from the help of {}{version}. Review it: what a program's help does not tell is for you to decide.",

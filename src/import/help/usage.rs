@@ -208,11 +208,25 @@ fn group(inner: &str, repeats: bool, read: &mut Read) {
         }
         return;
     }
+    if is_prose(inner) {
+        return;
+    }
     let before = read.positionals.len();
     tokens(inner, true, read);
     if repeats {
         read.positionals.iter_mut().skip(before).for_each(|positional| positional.repeats = true);
     }
+}
+
+/// Whether a group tells of arguments instead of naming them: `ignored command line arguments`.
+fn is_prose(inner: &str) -> bool {
+    let words: Vec<&str> = inner.split(' ').collect();
+    words.len() > 2 && words.iter().all(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase()))
+}
+
+/// Whether a usage line has such a group.
+pub(super) fn has_prose(line: &str) -> bool {
+    line.split('[').skip(1).filter_map(|rest| rest.split_once(']')).any(|(inner, _)| is_prose(inner))
 }
 
 /// Letters of flags that are written together, in their order: `[-ABCabc]`.

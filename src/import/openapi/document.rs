@@ -5,7 +5,7 @@
 
 use crate::import::sheet::ImportError;
 use crate::protocol::Json;
-use crate::protocol::json::{JsonLimits, shortened};
+use crate::protocol::json::{JsonError, JsonLimits, shortened};
 use crate::surface::draft;
 
 /// Longest document that is read.
@@ -38,20 +38,25 @@ impl Document {
             .map_err(|_| ImportError::unreadable("the document is not UTF-8", "save it as UTF-8"))?;
         let text = text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned);
         let mut remarks = Vec::new();
-        let root = if text.trim_start().starts_with('{') {
-            let limits = JsonLimits { depth: 100, keys: 200_000, items: 200_000 };
-            Json::parse(text.as_bytes(), &limits)
-                .map_err(|error| ImportError::unreadable(format!("the document is not strict JSON: {error}"), REMEDY))?
-        } else {
-            let (root, passed_over) = draft::read(text, TREE_BYTES).map_err(|problems| {
-                let first = draft::first_error(&problems);
-                let why = first.map_or_else(String::new, |p| format!("line {}: {}", p.line, p.message));
-                ImportError::unreadable(format!("the document is not YAML that can be read: {why}"), REMEDY)
-            })?;
-            // Numbers as keys are customary for responses, which matter little here.
-            let told = passed_over.list().iter().filter(|problem| problem.rule != "yaml-key");
-            remarks.extend(told.take(5).map(|problem| format!("line {}: {}", problem.line, problem.message)));
-            root
+        let limits = JsonLimits { depth: 100, keys: 200_000, items: 200_000 };
+        let strict = text.trim_start().starts_with('{').then(|| Json::parse(text.as_bytes(), &limits));
+        let root = match strict {
+            Some(Ok(root)) => root,
+            // What stands twice is told and passed over, as in YAML, which JSON is too: one key does not spoil the rest.
+            Some(Err(error)) if !matches!(error, JsonError::Duplicate(_)) => {
+                return Err(ImportError::unreadable(format!("the document is not strict JSON: {error}"), REMEDY));
+            }
+            Some(Err(_)) | None => {
+                let (root, passed_over) = draft::read(text, TREE_BYTES).map_err(|problems| {
+                    let first = draft::first_error(&problems);
+                    let why = first.map_or_else(String::new, |p| format!("line {}: {}", p.line, p.message));
+                    ImportError::unreadable(format!("the document is not YAML that can be read: {why}"), REMEDY)
+                })?;
+                // Numbers as keys are customary for responses, which matter little here.
+                let told = passed_over.list().iter().filter(|problem| problem.rule != "yaml-key");
+                remarks.extend(told.take(5).map(|problem| format!("line {}: {}", problem.line, problem.message)));
+                root
+            }
         };
         let version = root.get("openapi").map(|version| match version {
             Json::String(text) => text.clone(),

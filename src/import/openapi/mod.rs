@@ -66,7 +66,8 @@ pub fn surface(document: &Document, choice: Choice<'_>, folder: &Path) -> Result
         "- Each `decide:` is a question. A tool that is switched off says why.".to_owned(),
         "- ${NAME} is a variable of the server's environment: a secret, which no file holds.".to_owned(),
     ];
-    comments.extend(document.remarks.iter().map(|remark| format!("- The document: {remark}.")));
+    let unread = operation::unread(document);
+    comments.extend(document.remarks.iter().chain(&unread).map(|remark| format!("- The document: {remark}.")));
     let mut lines = vec![Line::text("surface", surface), Line::text("version", "0.1.0")];
     let about = document.get("info").and_then(|info| info.get("description")).and_then(Json::as_str);
     let about = about.map(paragraphs).filter(|about| !about.is_empty());
@@ -77,7 +78,9 @@ pub fn surface(document: &Document, choice: Choice<'_>, folder: &Path) -> Result
         lines.push(Line::Comment("decide: what a model should know before it calls.".to_owned()));
         lines.push(Line::text("instructions", cut(&one_line(first), DESCRIPTION_BYTES)));
     }
-    settle(&Head { comments, lines }, tools, folder, Tool::lines, Tool::mend)
+    let mut imported = settle(&Head { comments, lines }, tools, folder, Tool::lines, Tool::mend)?;
+    imported.remarks.extend(unread);
+    Ok(imported)
 }
 
 /// A name for an operation that has none: `get_pets_by_petId`. Its verb is what the method is for, which reads

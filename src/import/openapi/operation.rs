@@ -2,6 +2,7 @@
 
 use super::document::Document;
 use crate::protocol::Json;
+use crate::protocol::json::shortened;
 
 /// Most operations that are read.
 const OPERATIONS: usize = 5000;
@@ -87,6 +88,16 @@ pub fn operations(document: &Document) -> Vec<Operation> {
         }
     }
     found
+}
+
+/// The paths whose operations cannot be found, and why.
+pub(super) fn unread(document: &Document) -> Vec<String> {
+    let paths = document.get("paths").and_then(Json::as_object).unwrap_or_default().iter();
+    let told = paths.filter_map(|(path, item)| {
+        let why = document.resolve(item).err()?;
+        Some(format!("{} was left out: {why}", shortened(path, 80)))
+    });
+    told.take(5).collect()
 }
 
 fn read(document: &Document, path: &str, method: &str, item: &Json, operation: &Json) -> Operation {

@@ -87,8 +87,15 @@ impl Tool {
             (None, Some(declared)) => filled(declared),
             (None, None) => "/".to_owned(),
         };
-        if !(server.starts_with("https://") || server.starts_with("http://")) {
-            let problem = format!("the document does not say which server: {:?}", shortened(&server, 80));
+        let is_whole = |server: &str| server.starts_with("https://") || server.starts_with("http://");
+        if !is_whole(&server) {
+            let shown = shortened(&server, 80);
+            // The others have a server: this one alone is left out.
+            if of_document.is_some_and(|declared| is_whole(&filled(declared))) {
+                self.refused.get_or_insert(format!("its server is no http or https address: {shown}"));
+                return Ok(());
+            }
+            let problem = format!("the document does not say which server: {shown}");
             return Err(ImportError::unreadable(problem, "say it with --server https://HOST"));
         }
         self.allow_private = is_private(&server);

@@ -83,6 +83,7 @@ mod unknown_placeholder;
 pub(super) mod unknown_resource;
 mod unknown_upstream;
 mod unready_target;
+mod unset_variable;
 mod unused_argument;
 pub(super) mod upstream_digest;
 pub(super) mod upstream_source;
@@ -132,6 +133,7 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     tool_count::check,
     two_placeholders::check,
     unknown_placeholder::check,
+    unset_variable::check,
     unknown_upstream::check,
     unused_argument::check,
     version::check,
@@ -237,6 +239,7 @@ pub fn rules() -> Vec<Rule> {
         http_body::RULE,
         secret_variable::RULE,
         header_secret::RULE,
+        unset_variable::RULE,
         plain_http::RULE,
         private_address::RULE,
         http_writes::RULE,

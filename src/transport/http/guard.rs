@@ -207,7 +207,10 @@ pub fn judge(parts: &Parts, allowed: &Allowed) -> Result<Passed, Refusal> {
     }
     let ways = allowed.ways(parts.uri.path());
     let Some(verbs) = ways.verbs() else {
-        return refuse(StatusCode::NOT_FOUND, "there is nothing at this path: the endpoint is /mcp");
+        return refuse(
+            StatusCode::NOT_FOUND,
+            "there is nothing at this path: the first surface is at /mcp, each at /mcp/ and its name",
+        );
     };
     if parts.headers.contains_key(header::UPGRADE) {
         return refuse(StatusCode::BAD_REQUEST, "the protocol is not upgraded here");

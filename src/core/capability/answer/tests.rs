@@ -71,9 +71,9 @@ fn nothing_asked_lists_everything_in_registry_order_with_short_descriptions() {
     let (is_error, text) = asked(Question::default());
     assert!(!is_error);
     assert!(text.starts_with(r#"{"count":5,"capabilities":[{"kind":"tool","name":"xlsx","description":"Works with xlsx.","primary_action":null,"ready":true},{"kind":"tool","name":"mail","description":"Works with mail.","primary_action":"send-message","ready":false}"#), "{text}");
-    assert!(text.contains(&format!("\"{}\"", "é".repeat(100))) && !text.contains("example"));
+    assert!(text.contains(&format!("\"{}…\"", "é".repeat(99))) && !text.contains("example"));
     let (_, full) = asked(Question { full: true, ..Question::default() });
-    assert!(full.contains(&format!("\"{}\"", "é".repeat(240))) && full.contains(r#""example":"Write to Ann""#));
+    assert!(full.contains(&format!("\"{}…\"", "é".repeat(239))) && full.contains(r#""example":"Write to Ann""#));
     let (_, skills) = asked(Question { kind: Some(CapabilityKind::Skill), ..Question::default() });
     assert!(skills.starts_with(r#"{"count":1,"capabilities":[{"kind":"skill","name":"sheets-well-read""#));
 }
