@@ -143,7 +143,7 @@ fn a_project_of_capabilities_has_a_manifest_and_a_surface_for_operators() {
         let root = tempfile::tempdir().unwrap();
         let (code, stdout, stderr) = twodoor(root.path(), &["init", "ops", "--capability", "--runtime", runtime]);
         assert_eq!(code, 0, "{stderr}");
-        assert!(stdout.contains("\n  twodoor call capabilities -s operator.yaml\n"), "{stdout}");
+        assert!(stdout.contains("\n  twodoor call capabilities search=greet --surface operator.yaml\n"), "{stdout}");
         let text = |file: &str| fs::read_to_string(root.path().join("ops").join(file)).unwrap();
         assert!(text("tools/hello/tool.yaml").contains(&format!("runtime: {runtime}\nentrypoint: {entry}\n")));
         assert!(root.path().join("ops/tools/hello").join(entry).exists());
@@ -173,7 +173,10 @@ fn a_project_of_capabilities_passes_check_without_a_warning() {
     let (code, stdout, stderr) = twodoor(&project, &["call", "hello", "name=Ada"]);
     assert_eq!((code, stdout.contains("Hello, Ada!")), (0, true), "{stderr}");
     let readme = fs::read_to_string(project.join("README.md")).unwrap();
-    assert!(readme.contains("\ntwodoor serve operator.yaml\n```") && !readme.contains('@'), "{readme}");
+    assert!(
+        readme.contains("\ntwodoor serve surface.yaml operator.yaml --http 127.0.0.1:8484\n") && !readme.contains('@'),
+        "{readme}"
+    );
     let (code, stdout, stderr) = twodoor(&project, &["call", "capabilities", "-s", "operator.yaml"]);
     assert_eq!((code, stdout.contains("hello")), (0, true), "{stderr}");
 }

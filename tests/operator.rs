@@ -459,8 +459,9 @@ async fn one_run_more_than_a_manifest_allows_waits_and_is_told_when_nothing_ende
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let call = json!({ "tool": "noise", "action": "last-line" });
-        let busy =
-            impatient.invoke(Arc::new(served.invocation("run_tool", &call, Principal::LOCAL)), Arc::clone(&peer) as _).await;
+        let busy = impatient
+            .invoke(Arc::new(served.invocation("run_tool", &call, Principal::LOCAL)), Arc::clone(&peer) as _)
+            .await;
         peer.0.send_replace(true);
         busy
     };

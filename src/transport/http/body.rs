@@ -25,9 +25,6 @@ const RATE_GRACE: Duration = Duration::from_secs(5);
 /// Bytes a second.
 const LEAST_RATE: f64 = 1024.0;
 
-/// Bytes of a body that takes no room of the shared budget: as many as the connection's own buffer holds.
-const SMALL_BODY: usize = 8 * 1024;
-
 /// Most bytes for which memory is set aside because they are announced.
 const ANNOUNCED_AT_MOST: usize = 1024 * 1024;
 
@@ -68,7 +65,7 @@ impl AsRef<[u8]> for Whole {
 /// Reads a whole body: within the message limit, the shared budget, the time and the least rate.
 ///
 /// Room is taken as bytes arrive, so that one announced and not sent keeps nobody out. It is given
-/// back when the last slice of the body is dropped: a call keeps its arguments. A small body takes none.
+/// back when the last slice of the body is dropped: a call keeps its arguments. A body below one unit takes none.
 pub(super) async fn read(mut body: Incoming, limits: &Limits, budget: &Budget) -> Result<Bytes, Refusal> {
     let mut started = None;
     let mut room: Option<OwnedSemaphorePermit> = None;
@@ -81,7 +78,7 @@ pub(super) async fn read(mut body: Incoming, limits: &Limits, budget: &Budget) -
         if length > limits.message {
             return Err(too_large());
         }
-        let held = room.as_ref().map_or(SMALL_BODY, |room| room.num_permits() * BUDGET_UNIT);
+        let held = room.as_ref().map_or(BUDGET_UNIT - 1, |room| room.num_permits() * BUDGET_UNIT);
         if length > held {
             let more = budget.take(length - room.as_ref().map_or(0, |_| held))?;
             match &mut room {
