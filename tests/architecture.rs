@@ -27,6 +27,7 @@ const TABLE: [Row; 7] = [
         crates: Some(&[
             "base64",
             "bytes",
+            "bytestring",
             "hmac",
             "jsonschema",
             "regex",
@@ -60,6 +61,7 @@ const TABLE: [Row; 7] = [
             "http_body_util",
             "hyper",
             "hyper_util",
+            "memchr",
             "rustix",
             "smallvec",
             "serde_json",

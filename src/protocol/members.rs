@@ -5,30 +5,34 @@ use std::fmt;
 use std::ops::Deref;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 
 use super::json::{Kind, RawJson};
 use super::scan::{Member, Outline, Role};
 
 /// A text of a message: a slice of it where it stands there without escapes.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Text(Bytes);
+pub struct Text(ByteString);
 
 impl Text {
     /// What a JSON text says; `None` if it is no string. It has passed [`super::json::check`].
     pub(super) fn read(raw: &Bytes) -> Option<Self> {
         let within = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
         if memchr::memchr(b'\\', within).is_none() {
-            return Some(Self(raw.slice_ref(within)));
+            return Self::of(raw.slice_ref(within));
         }
         serde_json::from_slice::<String>(raw).ok().map(|said| Self(said.into()))
+    }
+
+    fn of(bytes: Bytes) -> Option<Self> {
+        ByteString::try_from(bytes).ok().map(Self)
     }
 }
 
 impl Deref for Text {
     type Target = str;
     fn deref(&self) -> &str {
-        // It is a part of a text that was checked as a whole.
-        std::str::from_utf8(&self.0).unwrap_or_default()
+        &self.0
     }
 }
 
@@ -129,12 +133,12 @@ impl<'m> Object<'m> {
 
     /// All members, in the order of the text.
     pub(super) fn iter(self) -> impl Iterator<Item = (Text, RawJson)> {
-        self.each().map(move |member| {
+        self.each().filter_map(move |member| {
             let key = match self.members.key(member) {
                 Cow::Borrowed(raw) => self.members.whole.slice_ref(raw),
                 Cow::Owned(said) => said.into(),
             };
-            (Text(key), self.members.value(member))
+            Some((Text::of(key)?, self.members.value(member)))
         })
     }
 }

@@ -44,10 +44,11 @@ impl RequestId {
 
     /// The id as JSON.
     pub fn write(&self, out: &mut BytesMut) {
-        match self {
-            Self::Integer(number) => out.put_slice(number.to_string().as_bytes()),
-            Self::String(text) => out.put_slice(RawJson::encode(text).as_bytes()),
-        }
+        // Writing to memory does not fail.
+        let _ = match self {
+            Self::Integer(number) => serde_json::to_writer(out.writer(), number),
+            Self::String(text) => serde_json::to_writer(out.writer(), text),
+        };
     }
 }
 
@@ -61,6 +62,7 @@ impl fmt::Display for RequestId {
 }
 
 /// The `params` of a message.
+#[expect(clippy::large_enum_variant, reason = "nearly every one is the large variant; a box would cost each request")]
 #[derive(Debug, Clone)]
 pub enum Params {
     /// None were sent.
@@ -179,6 +181,7 @@ impl Malformed {
 }
 
 /// What one line or one body holds.
+#[expect(clippy::large_enum_variant, reason = "nearly every one is the large variant; a box would cost each request")]
 #[derive(Debug, Clone)]
 pub enum Decoded {
     /// One message, or what is wrong with it.
@@ -286,25 +289,52 @@ fn decode_one(text: &Bytes, found: Found) -> Result<Message, Malformed> {
 
 /// Encodes an answer: a result that is already text, or a fault.
 pub fn encode_response(id: Option<&RequestId>, result: &Result<Bytes, Fault>) -> Bytes {
-    let size = result.as_ref().map_or(256, Bytes::len) + 64;
+    let size = result.as_ref().map_or(256, Bytes::len) + ENVELOPE_BYTES;
     let mut out = BytesMut::with_capacity(size);
+    write_response(id, result, &mut out);
+    out.freeze()
+}
+
+/// Writes an answer, see [`encode_response`].
+pub fn write_response(id: Option<&RequestId>, result: &Result<Bytes, Fault>, out: &mut BytesMut) {
+    write_head(id, result, out);
+    if let Ok(result) = result {
+        out.put_slice(result);
+        out.put_slice(CLOSE);
+    }
+}
+
+/// An answer in parts, to be sent without joining them: what is its own, the result, and the end.
+pub fn response_parts(id: Option<&RequestId>, result: &Result<Bytes, Fault>) -> (BytesMut, Bytes, &'static [u8]) {
+    let mut head = BytesMut::with_capacity(ENVELOPE_BYTES);
+    write_head(id, result, &mut head);
+    match result {
+        Ok(result) => (head, result.clone(), CLOSE),
+        Err(_) => (head, Bytes::new(), b""),
+    }
+}
+
+/// Bytes that an answer has besides its result, if its id is of ordinary length.
+const ENVELOPE_BYTES: usize = 64;
+
+/// What an answer ends with.
+const CLOSE: &[u8] = b"}";
+
+/// All of a fault, or what goes before a result.
+fn write_head(id: Option<&RequestId>, result: &Result<Bytes, Fault>, out: &mut BytesMut) {
     out.put_slice(br#"{"jsonrpc":"2.0""#);
     if let Some(id) = id {
         out.put_slice(br#","id":"#);
-        id.write(&mut out);
+        id.write(out);
     }
     match result {
-        Ok(result) => {
-            out.put_slice(br#","result":"#);
-            out.put_slice(result);
-        }
+        Ok(_) => out.put_slice(br#","result":"#),
         Err(fault) => {
             out.put_slice(br#","error":"#);
             out.put_slice(fault.to_json().to_string().as_bytes());
+            out.put_slice(CLOSE);
         }
     }
-    out.put_u8(b'}');
-    out.freeze()
 }
 
 /// Encodes a request of ours; `params` is the text of an object.

@@ -194,7 +194,7 @@ impl<'t> Walk<'t> {
 
     fn value(&mut self, depth: usize, role: Role) -> Result<(), JsonError> {
         match self.peek() {
-            b'"' => self.string().map(drop),
+            b'"' => self.skip_string().map(drop),
             b'{' => self.object(self.deeper(depth)?, role),
             b'[' => self.array(self.deeper(depth)?),
             b't' => self.word(b"true"),
@@ -255,7 +255,7 @@ impl<'t> Walk<'t> {
             if self.keys.len() - first + many.len() >= self.limits.keys {
                 return Err(JsonError::Keys(self.limits.keys));
             }
-            let (key, text) = self.string()?;
+            let (key, text) = self.key()?;
             let (escaped, inner) = (matches!(text, Cow::Owned(_)), role.within(&text));
             let part = (role == Role::Message).then(|| Part::named(&text)).flatten();
             self.remember(first, &mut many, text)?;
@@ -314,8 +314,19 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    /// Passes over a text; gives where it is within its quotes, and what it says.
-    fn string(&mut self) -> Result<(Span, Cow<'t, [u8]>), JsonError> {
+    /// Passes over a key; gives where it is within its quotes, and what it says.
+    fn key(&mut self) -> Result<(Span, Cow<'t, [u8]>), JsonError> {
+        let (span, escaped) = self.skip_string()?;
+        if !escaped {
+            return Ok((span, Cow::Borrowed(span.of(self.text))));
+        }
+        let quoted = span.quoted(self.text).unwrap_or_default();
+        let said: String = serde_json::from_slice(quoted).map_err(|_| self.unexpected(self.at))?;
+        Ok((span, Cow::Owned(said.into_bytes())))
+    }
+
+    /// Passes over a text; gives where it is within its quotes, and whether it has escapes.
+    fn skip_string(&mut self) -> Result<(Span, bool), JsonError> {
         let start = self.at + 1;
         self.at = start;
         let mut escaped = false;
@@ -332,12 +343,7 @@ impl<'t> Walk<'t> {
         }
         let span = Span::new(start, self.at);
         self.at += 1;
-        if !escaped {
-            return Ok((span, Cow::Borrowed(span.of(self.text))));
-        }
-        let quoted = span.quoted(self.text).unwrap_or_default();
-        let said: String = serde_json::from_slice(quoted).map_err(|_| self.unexpected(start))?;
-        Ok((span, Cow::Owned(said.into_bytes())))
+        Ok((span, escaped))
     }
 
     /// Passes over one escape.

@@ -204,8 +204,13 @@ impl Sink for Lane {
     type Route = ();
     fn open(&self, _: Arrival, (): ()) {}
     fn answer(&self, _: Arrival, answer: Answer) {
-        if let Some(message) = answer.encode() {
-            self.outgoing.push(&message);
+        match answer {
+            Answer::One(reply) => self.outgoing.add(|out| reply.write(out)),
+            answer => {
+                if let Some(message) = answer.encode() {
+                    self.outgoing.push(&message);
+                }
+            }
         }
     }
     fn notify(&self, _: Arrival, message: Bytes) {
@@ -256,9 +261,9 @@ struct Queue {
 }
 
 impl Queue {
-    fn put(&mut self, message: &[u8]) {
-        self.bytes.reserve(message.len() + 1);
-        self.bytes.put_slice(message);
+    /// Adds one line.
+    fn put(&mut self, write: impl FnOnce(&mut BytesMut)) {
+        write(&mut self.bytes);
         self.bytes.put_u8(b'\n');
     }
 }
@@ -269,11 +274,19 @@ impl Outgoing {
     }
 
     fn push(&self, message: &[u8]) {
+        self.add(|out| {
+            out.reserve(message.len() + 1);
+            out.put_slice(message);
+        });
+    }
+
+    /// Adds a message that is written in place.
+    fn add(&self, write: impl FnOnce(&mut BytesMut)) {
         let mut queue = self.lock();
         if queue.broken || queue.closed {
             return;
         }
-        queue.put(message);
+        queue.put(write);
         // Whoever is writing now looks again before it stops.
         if !queue.corked && !queue.writing {
             self.work.notify_one();
@@ -331,7 +344,7 @@ impl Outgoing {
         while !queue.bytes.is_empty() && !queue.broken {
             let bytes = queue.bytes.split();
             for message in std::mem::take(&mut queue.kept) {
-                queue.put(&message);
+                queue.put(|out| out.put_slice(&message));
             }
             self.tell_waiting(&queue);
             drop(queue);

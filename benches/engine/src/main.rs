@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use tokio::net::TcpListener;
-use twodoor::protocol::catalog::DEFAULT_DIGEST_KEY;
 use twodoor::protocol::invoke::BoxFuture;
 use twodoor::protocol::json::JsonLimits;
 use twodoor::protocol::{
-    CacheHints, Caller, Catalog, CatalogParts, Content, Dispatcher, Identity, Invocation, Invoke, Json, Limits, Offer,
+    Caller, Catalog, CatalogParts, Content, Dispatcher, Invocation, Invoke, Json, Limits,
     Outcome, ToolParts,
 };
 use twodoor::transport::{self, Engine, stdio::Streams};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::protocol::fault::Fault;
 use crate::protocol::invoke::Invocation;
-use crate::protocol::message::{RequestId, encode_response};
+use crate::protocol::message::{RequestId, encode_response, response_parts, write_response};
 
 /// The number of a line or body on its connection, in order of arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,6 +30,16 @@ impl Reply {
     /// The answer as one message.
     pub fn encode(&self) -> Bytes {
         encode_response(self.id.as_ref(), &self.result)
+    }
+
+    /// Writes the answer as one message.
+    pub fn write(&self, out: &mut BytesMut) {
+        write_response(self.id.as_ref(), &self.result, out);
+    }
+
+    /// The answer as one message in parts, to be sent one after the other.
+    pub fn parts(&self) -> (BytesMut, Bytes, &'static [u8]) {
+        response_parts(self.id.as_ref(), &self.result)
     }
 }
 

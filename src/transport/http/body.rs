@@ -1,12 +1,13 @@
 //! Bodies: reading one within its limits, and the kinds that are sent.
 
 use std::future::Future as _;
+use std::io::IoSlice;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use http_body_util::BodyExt as _;
 use hyper::StatusCode;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -138,16 +139,66 @@ pub(super) trait Held: Send + Sync + 'static {
 
 /// The body of a response.
 pub(super) enum Payload {
-    Whole(Option<Bytes>),
+    /// In one frame, if there is anything at all.
+    Whole(Parts),
     Events(Box<Events>),
+}
+
+/// What is sent in parts, one after the other: of its own, shared, and the same for all.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    head: BytesMut,
+    body: Bytes,
+    tail: &'static [u8],
+}
+
+impl From<(BytesMut, Bytes, &'static [u8])> for Parts {
+    fn from((head, body, tail): (BytesMut, Bytes, &'static [u8])) -> Self {
+        Self { head, body, tail }
+    }
+}
+
+impl From<Bytes> for Parts {
+    fn from(body: Bytes) -> Self {
+        Self { body, ..Self::default() }
+    }
+}
+
+impl Parts {
+    fn each(&self) -> impl Iterator<Item = &[u8]> {
+        [&*self.head, &*self.body, self.tail].into_iter().filter(|part| !part.is_empty())
+    }
+}
+
+impl Buf for Parts {
+    fn remaining(&self) -> usize {
+        self.head.len() + self.body.len() + self.tail.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.each().next().unwrap_or_default()
+    }
+
+    fn chunks_vectored<'p>(&'p self, slices: &mut [IoSlice<'p>]) -> usize {
+        slices.iter_mut().zip(self.each()).map(|(slice, part)| *slice = IoSlice::new(part)).count()
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        let parts: [&mut dyn Buf; 3] = [&mut self.head, &mut self.body, &mut self.tail];
+        for part in parts {
+            let here = count.min(part.remaining());
+            part.advance(here);
+            count -= here;
+        }
+    }
 }
 
 impl Payload {
     pub(super) fn empty() -> Self {
-        Self::Whole(None)
+        Self::Whole(Parts::default())
     }
     pub(super) fn whole(bytes: Bytes) -> Self {
-        Self::Whole(Some(bytes).filter(|b| !b.is_empty()))
+        Self::Whole(bytes.into())
     }
 }
 
@@ -229,23 +280,26 @@ impl Events {
 }
 
 impl Body for Payload {
-    type Data = Bytes;
+    type Data = Parts;
     type Error = std::convert::Infallible;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Parts>, Self::Error>>> {
         match self.get_mut() {
-            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|b| Ok(Frame::data(b)))),
-            Self::Events(events) => events.poll(cx).map(|event| event.map(|b| Ok(Frame::data(b)))),
+            Self::Whole(parts) => {
+                let parts = std::mem::take(parts);
+                Poll::Ready(parts.has_remaining().then(|| Ok(Frame::data(parts))))
+            }
+            Self::Events(events) => events.poll(cx).map(|event| event.map(|event| Ok(Frame::data(event.into())))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(None))
+        matches!(self, Self::Whole(parts) if !parts.has_remaining())
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64)),
+            Self::Whole(parts) => SizeHint::with_exact(parts.remaining() as u64),
             Self::Events(_) => SizeHint::default(),
         }
     }
@@ -264,10 +318,10 @@ impl Answering {
 }
 
 impl Body for Answering {
-    type Data = Bytes;
+    type Data = Parts;
     type Error = std::convert::Infallible;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Parts>, Self::Error>>> {
         Pin::new(&mut self.get_mut().payload).poll_frame(cx)
     }
 

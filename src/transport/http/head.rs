@@ -44,6 +44,13 @@ impl Heads {
             let skipped = usize::try_from(self.body).unwrap_or(usize::MAX).min(bytes.len());
             self.body -= skipped as u64;
             let rest = bytes.get(skipped..).unwrap_or_default();
+            if self.bytes.is_empty()
+                && let Some((framing, used)) = whole(rest)
+            {
+                self.found(framing);
+                bytes = rest.get(used..).unwrap_or_default();
+                continue;
+            }
             let piece = rest.get(..PIECE.min(rest.len())).unwrap_or_default();
             let used = self.push_to_head(piece);
             bytes = rest.get(used..).unwrap_or_default();
@@ -65,20 +72,23 @@ impl Heads {
         let head = self.bytes.get(..end.unwrap_or(self.bytes.len())).unwrap_or_default();
         let bare = |w: &[u8]| matches!(w, [before, b'\n'] if *before != b'\r');
         let framing = match end {
-            _ if head.get(searched..).unwrap_or_default().windows(2).any(bare) => {
-                Framing::Ambiguous("a line of the head ends without CR")
-            }
+            _ if head.get(searched..).unwrap_or_default().windows(2).any(bare) => BARE_END,
             Some(_) => framing(head),
             None if head.len() > KEPT => Framing::Ambiguous("the head is too long"),
             None => return bytes.len(),
         };
+        self.found(framing);
+        self.bytes.clear();
+        end.map_or(bytes.len(), |end| skipped + end - before)
+    }
+
+    /// A head has arrived.
+    fn found(&mut self, framing: Framing) {
         match framing {
             Framing::Length(length) => self.body = length,
             Framing::Chunked | Framing::Ambiguous(_) => self.lost = true,
         }
         self.whole.push_back(framing);
-        self.bytes.clear();
-        end.map_or(bytes.len(), |end| skipped + end - before)
     }
 
     /// Takes the oldest head.
@@ -97,31 +107,72 @@ impl Heads {
     }
 }
 
-fn framing(head: &[u8]) -> Framing {
-    let mut found = None;
-    for line in head.split(|b| *b == b'\n') {
-        let Some(colon) = line.iter().position(|b| *b == b':') else { continue };
-        let (name, value) = line.split_at(colon);
-        let value = value.get(1..).unwrap_or_default().trim_ascii();
-        let said = if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            if !value.eq_ignore_ascii_case(b"chunked") {
-                return Framing::Ambiguous("the only transfer coding is chunked");
-            }
-            Framing::Chunked
-        } else if name.eq_ignore_ascii_case(b"content-length") {
-            let digits = std::str::from_utf8(value).ok().filter(|v| v.bytes().all(|b| b.is_ascii_digit()));
-            let Some(length) = digits.and_then(|digits| digits.parse().ok()) else {
-                return Framing::Ambiguous("the body's length is no number");
-            };
-            Framing::Length(length)
-        } else {
-            continue;
+/// What the first head of some bytes says, and where it ends; `None` unless all of it is there.
+fn whole(bytes: &[u8]) -> Option<(Framing, usize)> {
+    // Line ends before a request are passed over (RFC 9112 2.2).
+    let mut at = bytes.iter().take_while(|b| matches!(b, b'\r' | b'\n')).count();
+    let mut said = Said::default();
+    loop {
+        let rest = bytes.get(at..)?;
+        let end = memchr::memchr(b'\n', rest)?;
+        let Some(line) = rest.get(..end).and_then(|line| line.strip_suffix(b"\r")) else {
+            return Some((BARE_END, bytes.len()));
         };
-        if found.replace(said).is_some() {
-            return Framing::Ambiguous("the body's length is said twice");
+        at += end + 1;
+        if line.is_empty() {
+            return Some((said.framing(), at));
         }
+        said.hear(line);
     }
-    found.unwrap_or(Framing::Length(0))
+}
+
+const BARE_END: Framing = Framing::Ambiguous("a line of the head ends without CR");
+
+fn framing(head: &[u8]) -> Framing {
+    let mut said = Said::default();
+    head.split(|b| *b == b'\n').for_each(|line| said.hear(line));
+    said.framing()
+}
+
+/// What the lines of a head say of the body's length.
+#[derive(Default)]
+struct Said(Option<Framing>);
+
+impl Said {
+    fn hear(&mut self, line: &[u8]) {
+        let Some(said) = statement(line) else { return };
+        self.0 = Some(match self.0 {
+            Some(Framing::Ambiguous(why)) => Framing::Ambiguous(why),
+            Some(_) if !matches!(said, Framing::Ambiguous(_)) => Framing::Ambiguous("the body's length is said twice"),
+            _ => said,
+        });
+    }
+
+    fn framing(self) -> Framing {
+        self.0.unwrap_or(Framing::Length(0))
+    }
+}
+
+/// What one line says of the body's length, if anything.
+fn statement(line: &[u8]) -> Option<Framing> {
+    // No other name begins like these two that are looked at.
+    if !matches!(line.first(), Some(b'c' | b'C' | b't' | b'T')) {
+        return None;
+    }
+    let colon = memchr::memchr(b':', line)?;
+    let (name, value) = line.split_at(colon);
+    let value = value.get(1..).unwrap_or_default().trim_ascii();
+    if name.eq_ignore_ascii_case(b"transfer-encoding") {
+        return Some(match value.eq_ignore_ascii_case(b"chunked") {
+            true => Framing::Chunked,
+            false => Framing::Ambiguous("the only transfer coding is chunked"),
+        });
+    }
+    name.eq_ignore_ascii_case(b"content-length").then(|| {
+        let digits = std::str::from_utf8(value).ok().filter(|v| v.bytes().all(|b| b.is_ascii_digit()));
+        let length = digits.and_then(|digits| digits.parse().ok());
+        length.map_or(Framing::Ambiguous("the body's length is no number"), Framing::Length)
+    })
 }
 
 #[cfg(test)]

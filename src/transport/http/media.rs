@@ -22,30 +22,38 @@ pub(super) fn is_json(value: &str) -> bool {
 
 /// Reads `Accept` by RFC 9110 12.5.1; a request without one takes anything.
 pub(super) fn accepted<'v>(values: impl Iterator<Item = &'v [u8]>) -> Accepted {
-    let mut ranges = Vec::new();
+    // Of each range the first that says something of it.
+    let (mut any, mut application, mut json, mut text, mut events) = (None, None, None, None, None);
     let mut present = false;
     for value in values {
         present = true;
-        let value = String::from_utf8_lossy(value).to_ascii_lowercase();
-        ranges.extend(value.split(',').filter_map(range));
+        for (range, taken) in value.split(|byte| *byte == b',').filter_map(range) {
+            let named = |name: &str| range.eq_ignore_ascii_case(name);
+            let said = match () {
+                () if named("application/json") => &mut json,
+                () if named("text/event-stream") => &mut events,
+                () if named("*/*") => &mut any,
+                () if named("application/*") => &mut application,
+                () if named("text/*") => &mut text,
+                () => continue,
+            };
+            said.get_or_insert(taken);
+        }
     }
     if !present {
         return Accepted { json: true, events: true };
     }
-    let takes = |kind: &str, whole: &str| {
-        // The most specific range that matches decides.
-        let order = [whole, kind, "*/*"];
-        let best = order.iter().find_map(|wanted| ranges.iter().find(|(range, _)| range == wanted));
-        best.is_some_and(|(_, weighed)| *weighed)
-    };
-    Accepted { json: takes("application/*", "application/json"), events: takes("text/*", "text/event-stream") }
+    // The most specific range that matches decides.
+    let decided = |whole: Option<bool>, kind: Option<bool>| whole.or(kind).or(any).unwrap_or_default();
+    Accepted { json: decided(json, application), events: decided(events, text) }
 }
 
 /// One media range, and whether its weight is above zero.
-fn range(text: &str) -> Option<(String, bool)> {
-    let mut parts = text.split(';').map(str::trim);
-    let range = parts.next().filter(|r| r.contains('/'))?.to_owned();
-    let weight = parts.find_map(|p| p.strip_prefix("q=")).map_or(Some(1.0), |q| q.trim().parse::<f32>().ok())?;
+fn range(text: &[u8]) -> Option<(&str, bool)> {
+    let mut parts = std::str::from_utf8(text).ok()?.split(';').map(str::trim);
+    let range = parts.next().filter(|r| r.contains('/'))?;
+    let weighed = parts.find_map(|part| part.strip_prefix(['q', 'Q'])?.strip_prefix('='));
+    let weight = weighed.map_or(Some(1.0), |q| q.trim().parse::<f32>().ok())?;
     Some((range, weight > 0.0))
 }
 
@@ -66,6 +74,8 @@ mod tests {
             ("application/json;q=0, */*", false, true),
             ("*/*;q=0", false, false),
             ("text/event-stream;q=0, application/json", true, false),
+            ("application/json;Q=0, */*;q=0.1", false, true),
+            ("application/json;q=x", false, false),
             ("text/html", false, false),
             ("application/jsonp, text/event-streams", false, false),
             ("", false, false),

@@ -414,8 +414,11 @@ fn code_of(answer: &Answer, era: Era) -> StatusCode {
 }
 
 fn answered(answer: &Answer, accepted: Accepted, era: Era) -> Response<Payload> {
-    let Some(message) = answer.encode() else { return response::empty(StatusCode::ACCEPTED) };
     let code = code_of(answer, era);
+    if let (Answer::One(reply), true) = (answer, accepted.json) {
+        return response::json_in_parts(code, reply.parts().into());
+    }
+    let Some(message) = answer.encode() else { return response::empty(StatusCode::ACCEPTED) };
     if accepted.json { response::json(code, message) } else { response::one_event(code, framing::event(&message)) }
 }
 

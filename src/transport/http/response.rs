@@ -4,7 +4,7 @@ use bytes::Bytes;
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
-use super::body::Payload;
+use super::body::{Parts, Payload};
 use super::guard::Refusal;
 use crate::protocol::{Fault, Reply, RequestId};
 
@@ -24,6 +24,11 @@ pub(super) fn empty(code: StatusCode) -> Response<Payload> {
 /// The last of its connection.
 pub(super) fn last(code: StatusCode) -> Response<Payload> {
     with(code, Payload::empty(), &[(header::CONNECTION, "close")])
+}
+
+/// JSON in parts, which are sent without joining them.
+pub(super) fn json_in_parts(code: StatusCode, message: Parts) -> Response<Payload> {
+    with(code, Payload::Whole(message), &[(header::CONTENT_TYPE, "application/json")])
 }
 
 pub(super) fn json(code: StatusCode, message: Bytes) -> Response<Payload> {
