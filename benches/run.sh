@@ -1,11 +1,19 @@
 #!/usr/bin/env bash
-# Builds the bare limits, the engine and the load program with one profile, runs them interleaved
-# and prints the ratios. Options are those of the load program: see `run.sh --help`.
+# Builds the bare limits, the engine and the product with one
+# profile, runs them interleaved and prints the ratios. Options are those of the load program: see `run.sh --help`.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
+root=$(dirname "$here")
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$here/target}
-# The noise floor is measured without the engine, so it can be had while the engine does not compile.
-scope=--workspace
-for word in "$@"; do [ "$word" != --noise ] || scope=--package=twodoor-benches; done
-cargo build --quiet --locked --release "$scope" --manifest-path "$here/Cargo.toml"
+scope=--workspace product=1
+for word in "$@"; do
+  case $word in
+    --help) scope=--package=twodoor-benches product= ;;
+    # The noise floor is measured without the engine, so it can be had while the engine does not compile.
+    --noise) scope=--package=twodoor-benches product= ;;
+  esac
+done
+build() { cargo build --quiet --locked --release --manifest-path "$@" >&2; }
+build "$here/Cargo.toml" "$scope"
+[ -z "$product" ] || build "$root/Cargo.toml" --bin twodoor
 exec "$CARGO_TARGET_DIR/release/load" "$@"

@@ -3,12 +3,12 @@
 
 use std::io::{BufRead, BufReader, Write, stdin, stdout};
 
-use twodoor_benches::Fixed;
+use twodoor_benches::{Fixed, tools_wanted};
 
 const BUFFER: usize = 64 * 1024;
 
 fn main() -> std::io::Result<()> {
-    let fixed = Fixed::new();
+    let fixed = Fixed::new(tools_wanted());
     let mut input = BufReader::with_capacity(BUFFER, stdin().lock());
     let mut output = stdout().lock();
     let (mut line, mut ready) = (Vec::new(), Vec::new());

@@ -1,11 +1,13 @@
-//! One measurement of one server: a span of time in which answers are counted.
+//! A span of time in which answers are counted.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use serde_json::{Value, json};
 
 use crate::server::{Server, own_cpu};
+
+/// A span with fewer answers says nothing, and is made longer.
+pub const ANSWERS_AT_LEAST: u64 = 5;
 
 /// How long a server is loaded before the measurement, and for how long it is measured.
 #[derive(Debug, Clone, Copy)]
@@ -15,16 +17,20 @@ pub struct Spans {
 }
 
 impl Spans {
+    /// The same for a server that needs longer.
+    pub fn warmed(self, warm: Duration) -> Self {
+        Self { warm: self.warm.max(warm), ..self }
+    }
+
     /// When a server that is still loaded must be hanging.
     pub fn at_most(&self) -> Duration {
-        self.warm + self.measured + Duration::from_secs(10)
+        self.warm + self.measured + Duration::from_secs(60)
     }
 }
 
-/// What a measurement found.
+/// What a span found.
 #[derive(Debug, Clone)]
 pub struct Measure {
-    pub answers: usize,
     pub per_second: f64,
     /// Server CPU time per answer, microseconds.
     pub cpu: f64,
@@ -33,21 +39,8 @@ pub struct Measure {
     pub p99: f64,
     /// Share of its core that the load program used: near 1, it was the bottleneck and `per_second` is a lower bound.
     pub load_busy: f64,
-}
-
-impl Measure {
-    pub fn to_json(&self) -> Value {
-        // Three decimals are more than the noise leaves.
-        let rounded = |v: f64| (v * 1000.0).round() / 1000.0;
-        json!({
-            "answers": self.answers,
-            "per_second": rounded(self.per_second),
-            "cpu_us": rounded(self.cpu),
-            "p50_us": rounded(self.p50),
-            "p99_us": rounded(self.p99),
-            "load_busy": rounded(self.load_busy),
-        })
-    }
+    /// KiB of memory that the server ever held.
+    pub peak: f64,
 }
 
 /// The clocks at one moment.
@@ -68,19 +61,19 @@ impl Clocks {
     }
 
     /// What happened between two moments, given the microseconds each answer took.
-    pub fn measure(begin: Self, end: Self, mut took: Vec<f32>) -> Result<Measure> {
+    pub fn measure(server: &Server, begin: Self, end: Self, mut took: Vec<f32>) -> Result<Measure> {
         ensure!(!took.is_empty(), "no answer arrived in the measured span");
         took.sort_unstable_by(f32::total_cmp);
         let quantile = |q: f64| f64::from(took[((took.len() - 1) as f64 * q) as usize]);
         let seconds = (end.wall - begin.wall).as_secs_f64();
         let answers = took.len() as f64;
         Ok(Measure {
-            answers: took.len(),
             per_second: answers / seconds,
             cpu: (end.server - begin.server).as_secs_f64() * 1e6 / answers,
             p50: quantile(0.5),
             p99: quantile(0.99),
             load_busy: (end.own - begin.own).as_secs_f64() / seconds,
+            peak: server.peak()?,
         })
     }
 }

@@ -1,5 +1,6 @@
-//! A server under load: its process, its core and its CPU time.
+//! A server under load: its process, its CPU time and its memory.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,51 +9,53 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{Signal, kill};
 use nix::time::ClockId;
 use nix::unistd::Pid;
 
-/// Where servers and the load run: on a core of their own each, if there are two.
-#[derive(Debug, Clone, Copy)]
-pub struct Cores {
-    pub server: usize,
-    pub load: usize,
-}
+use crate::cores::Cores;
 
-impl Cores {
-    /// The first and the last core that this process may use; `None` if they are the same.
-    pub fn choose() -> Option<Self> {
-        let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
-        let mut cores = (0..CpuSet::count()).filter(|core| allowed.is_set(*core).unwrap_or(false));
-        let server = cores.next()?;
-        Some(Self { server, load: cores.next_back()? })
-    }
-}
-
-fn move_to(core: usize) -> Result<()> {
-    let mut set = CpuSet::new();
-    set.set(core)?;
-    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    Http,
+    Stdio,
 }
 
 /// How to start a server.
 #[derive(Debug, Clone)]
 pub struct Program {
     pub path: PathBuf,
-    pub arguments: &'static [&'static str],
+    pub arguments: Vec<String>,
+    pub environment: Vec<(&'static str, String)>,
+    /// Whether it may use all cores instead of one.
+    pub on_all_cores: bool,
+    /// How long it needs before it is as fast as it gets.
+    pub warm: Duration,
 }
 
 impl Program {
+    pub fn new(path: impl Into<PathBuf>, arguments: &[&str]) -> Self {
+        let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
+        Self { path: path.into(), arguments, environment: Vec::new(), on_all_cores: false, warm: Duration::ZERO }
+    }
+
     /// A program that was built beside this one.
-    pub fn beside(own: &Path, name: &str, arguments: &'static [&'static str]) -> Self {
-        Self { path: own.with_file_name(name), arguments }
+    pub fn beside(own: &Path, name: &str, arguments: &[&str]) -> Self {
+        Self::new(own.with_file_name(name), arguments)
+    }
+
+    #[must_use]
+    pub fn with(mut self, variable: &'static str, value: impl ToString) -> Self {
+        self.environment.push((variable, value.to_string()));
+        self
     }
 }
 
 /// A running server. Ends with the value.
 pub struct Server {
     child: Child,
+    pid: Pid,
     clock: ClockId,
     watchdog: Option<Watchdog>,
     pub input: Option<ChildStdin>,
@@ -62,24 +65,25 @@ pub struct Server {
 impl Server {
     /// Starts a server that is killed once it has run for `at_most`: then it hangs.
     pub fn start(program: &Program, cores: Option<Cores>, at_most: Duration) -> Result<Self> {
-        // A child inherits the core of the thread that starts it.
+        // A child inherits the cores of the thread that starts it.
         if let Some(cores) = cores {
-            move_to(cores.server)?;
+            cores.begin_server(program.on_all_cores)?;
         }
         let child = Command::new(&program.path)
-            .args(program.arguments)
+            .args(&program.arguments)
+            .envs(program.environment.iter().map(|(name, value)| (*name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("cannot start {}", program.path.display()));
         if let Some(cores) = cores {
-            move_to(cores.load)?;
+            cores.begin_load()?;
         }
         let mut child = child?;
         let pid = Pid::from_raw(child.id().try_into()?);
         let (input, output) = (child.stdin.take(), child.stdout.take().context("no stdout")?);
         let watchdog = Some(Watchdog::start(pid, at_most));
-        Ok(Self { child, clock: ClockId::pid_cpu_clock_id(pid)?, watchdog, input, output })
+        Ok(Self { child, pid, clock: ClockId::pid_cpu_clock_id(pid)?, watchdog, input, output })
     }
 
     /// The URL that an HTTP server prints when it listens.
@@ -93,6 +97,31 @@ impl Server {
     /// User and system time of all its threads so far, those that ended included.
     pub fn cpu(&self) -> Result<Duration> {
         cpu(self.clock)
+    }
+
+    /// KiB of memory that it holds now.
+    pub fn resident(&self) -> Result<f64> {
+        self.status("VmRSS:")
+    }
+
+    /// KiB of memory that it ever held.
+    pub fn peak(&self) -> Result<f64> {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, field: &str) -> Result<f64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).with_context(|| format!("no {field}"))?;
+        Ok(line.trim().trim_end_matches(" kB").parse()?)
+    }
+
+    /// Asks it to end and waits until it has.
+    pub fn end(mut self) -> Result<()> {
+        self.input = None;
+        kill(self.pid, Signal::SIGTERM)?;
+        self.child.wait()?;
+        self.watchdog = None;
+        Ok(())
     }
 }
 

@@ -6,41 +6,93 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::measure::{Clocks, Measure, Spans};
-use crate::server::{Cores, Program, Server};
-use crate::wire::{self, Ask, Checker, Era, FIRST_ID, Request};
+use crate::check::{Checker, Form};
+use crate::cores::Cores;
+use crate::measure::{ANSWERS_AT_LEAST, Clocks, Measure, Spans};
+use crate::server::{Program, Server};
+use crate::wire::{Ask, Era, FIRST_ID, LEGACY, Question, Request};
 
 /// An answer may be overtaken by so many later ones.
 const SLOTS: usize = 1024;
 
-pub fn measure(program: &Program, cores: Option<Cores>, ask: Ask, window: usize, spans: Spans) -> Result<Measure> {
+/// Starts a server, loads it and measures it.
+pub fn measure(
+    program: &Program,
+    cores: Option<Cores>,
+    question: &Question,
+    window: usize,
+    spans: Spans,
+) -> Result<Measure> {
     let mut server = Server::start(program, cores, spans.at_most())?;
-    let text = wire::text(window);
-    let mut input = server.input.take().context("no stdin")?;
-    let mut sender = Sender::new(Request::line(Era::Modern, ask, &text));
-    let mut checker = Checker::new(Era::Modern, ask, &text);
-    let mut lines = Lines::new();
+    let mut pipe = Pipe::open(&mut server, question)?;
     let (mut took, mut begin): (Vec<f32>, Option<Clocks>) = (Vec::new(), None);
-    let started = Instant::now();
-    sender.send(&mut input, window)?;
+    // A server that is still starting is not being warmed.
+    let mut warming: Option<Instant> = None;
+    pipe.send(window)?;
     let end = loop {
         let mut answered = 0;
-        lines.read(&mut server.output, |line, now| {
-            let sent = sender.take(checker.check(line)?)?;
+        pipe.receive(&mut server, |micros| {
             if begin.is_some() {
-                took.push((now - sent).as_secs_f32() * 1e6);
+                took.push(micros);
             }
             answered += 1;
-            Ok(())
         })?;
+        let enough = took.len() >= ANSWERS_AT_LEAST as usize;
         match &begin {
-            None if started.elapsed() >= spans.warm => begin = Some(Clocks::read(&server)?),
-            Some(begin) if begin.elapsed() >= spans.measured => break Clocks::read(&server)?,
+            None if warming.get_or_insert_with(Instant::now).elapsed() >= spans.warm => {
+                begin = Some(Clocks::read(&server)?)
+            }
+            Some(begin) if enough && begin.elapsed() >= spans.measured => break Clocks::read(&server)?,
             _ => {}
         }
-        sender.send(&mut input, answered)?;
+        pipe.send(answered)?;
     };
-    Clocks::measure(begin.context("no beginning")?, end, took)
+    Clocks::measure(&server, begin.context("no beginning")?, end, took)
+}
+
+/// The standard streams of a server, and what is asked on them.
+pub struct Pipe {
+    input: ChildStdin,
+    sender: Sender,
+    checker: Checker,
+    lines: Lines,
+}
+
+impl Pipe {
+    /// Takes the server's input and, in the legacy era, opens the one session.
+    pub fn open(server: &mut Server, question: &Question) -> Result<Self> {
+        let input = server.input.take().context("no stdin")?;
+        let sender = Sender::new(question.line());
+        let mut pipe = Self { input, sender, checker: Checker::new(question.clone()), lines: Lines::new() };
+        if question.era == Era::Legacy {
+            pipe.initialize(server)?;
+        }
+        Ok(pipe)
+    }
+
+    fn initialize(&mut self, server: &mut Server) -> Result<()> {
+        let question = Question { era: Era::Legacy, ask: Ask::Initialize, text: String::new(), tools: 0 };
+        self.input.write_all(question.line().with_id(FIRST_ID))?;
+        let mut checker = Checker::new(question);
+        self.lines.read(&mut server.output, |line, _| checker.check(Form::Json, line).map(drop))?;
+        writeln!(self.input, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#)
+            .with_context(|| format!("after initialize of {LEGACY}"))
+    }
+
+    /// Asks so often, in one write.
+    pub fn send(&mut self, count: usize) -> Result<()> {
+        self.sender.send(&mut self.input, count)
+    }
+
+    /// Reads what there is, at least one answer, and checks it; `each` gets the microseconds an answer took.
+    pub fn receive(&mut self, server: &mut Server, mut each: impl FnMut(f32)) -> Result<()> {
+        let Self { sender, checker, lines, .. } = self;
+        lines.read(&mut server.output, |line, now| {
+            let sent = sender.take(checker.check(Form::Json, line)?)?;
+            each((now - sent).as_secs_f32() * 1e6);
+            Ok(())
+        })
+    }
 }
 
 /// Sends under ever new ids and knows which are unanswered.
@@ -56,7 +108,7 @@ impl Sender {
         Self { request, next: FIRST_ID, waiting: vec![None; SLOTS], block: Vec::new() }
     }
 
-    /// In one write. What is in flight is less than a pipe holds, so it never blocks.
+    /// What is in flight is less than a pipe holds, or a single message, so it never blocks for good.
     fn send(&mut self, input: &mut ChildStdin, count: usize) -> Result<()> {
         let now = Instant::now();
         self.block.clear();
