@@ -182,15 +182,17 @@ fn neighbours(servers: &Servers<'_>) -> Case {
 fn memory(servers: &Servers<'_>) -> Vec<Case> {
     let run = |who: &str, program, held, count| Run { who: who.to_owned(), program, work: Work::Held(held, count) };
     let ours = |held, count| run("ours", servers.ours(Door::Http), held, count);
-    let connection = || run("bare, an idle connection", servers.bare(Door::Http), Held::Connections, 1000);
-    let case = |name: &str, runs| Case { name: name.to_owned(), kind: Kind::Memory, runs };
-    vec![
-        case("idle connection, of 1000", vec![connection(), ours(Held::Connections, 1000)]),
-        case("idle legacy session, of 1000", vec![ours(Held::Sessions, 1000)]),
-        case("idle legacy session, of 10000", vec![ours(Held::Sessions, 10_000)]),
-        case("GET stream of a legacy session, of 1000", vec![connection(), ours(Held::Gets, 1000)]),
-        case("subscriptions/listen stream, of 1000", vec![connection(), ours(Held::Listens, 1000)]),
-    ]
+    let connection = |count| run("bare, an idle connection", servers.bare(Door::Http), Held::Connections, count);
+    let case = |name: &str, count, runs| Case { name: format!("{name}, of {count}"), kind: Kind::Memory, runs };
+    let cases = [1000, 10_000].map(|count| {
+        [
+            case("idle connection", count, vec![connection(count), ours(Held::Connections, count)]),
+            case("idle legacy session", count, vec![ours(Held::Sessions, count)]),
+            case("GET stream of a legacy session", count, vec![connection(count), ours(Held::Gets, count)]),
+            case("subscriptions/listen stream", count, vec![connection(count), ours(Held::Listens, count)]),
+        ]
+    });
+    cases.into_iter().flatten().collect()
 }
 
 fn starts(servers: &Servers<'_>, peers: &[Peer]) -> [Case; 2] {

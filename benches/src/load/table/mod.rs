@@ -21,7 +21,7 @@ use self::cases::Case;
 use self::kind::Kind;
 use self::machine::Machine;
 use self::peers::Peer;
-use self::perform::perform;
+use self::perform::{Work, perform};
 use self::report::Report;
 use crate::cores::Cores;
 use crate::measure::Spans;
@@ -92,8 +92,8 @@ pub fn run(words: impl Iterator<Item = String>) -> Result<()> {
         println!("{HELP}");
         return Ok(());
     };
-    raise_open_files()?;
     let (cases, cores) = (options.cases()?, Cores::choose());
+    raise_open_files(&cases)?;
     let mut report = Report::new(Machine::look(cores), options.spans.measured.as_secs_f64(), &cases);
     for round in 0..options.rounds {
         for (at, case) in cases.iter().enumerate() {
@@ -117,9 +117,15 @@ pub fn run(words: impl Iterator<Item = String>) -> Result<()> {
     Ok(())
 }
 
-/// A thousand streams have a descriptor each, here and in the server, which inherits the limit.
-fn raise_open_files() -> Result<()> {
+/// Each stream that is held has a descriptor, here and in the server, which inherits the limit.
+fn raise_open_files(cases: &[Case]) -> Result<()> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let held = |run: &cases::Run| if let Work::Held(_, count) = run.work { count as u64 } else { 1000 };
+    let needed = cases.iter().flat_map(|case| &case.runs).map(held).max().unwrap_or(0) + 200;
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    ensure!(
+        most >= needed,
+        "{needed} open files are needed and {most} allowed: raise the limit, or choose with --case"
+    );
     Ok(setrlimit(Resource::RLIMIT_NOFILE, most, most)?)
 }
