@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests. ./test.sh runs all steps below but `tools` and `long`, in this order, and stops at the first failure.
 #
-#   ./test.sh [fmt] [clippy] [rust] [digest] [schema] [interop] [project] [servers] [cases] [conformance] [tools] [long]
+#   ./test.sh [fmt] [clippy] [rust] [digest] [schema] [interop] [project] [servers] [cases] [conformance] [speed] [tools] [long]
 #
 #   fmt          the code is formatted
 #   clippy       no lint warns
@@ -13,16 +13,19 @@
 #   servers      other people's MCP servers, imported, and called through what was made of them
 #   cases        the runner of cases, and our own cases against the binary
 #   conformance  the official suite against the fixture server
+#   speed        instructions and allocations per request against their ceilings (benches/ceilings.toml)
 #   tools        mcp-assert, the Inspector and fastmcp against the example surfaces
 #   long         the Rust tests that are ignored by default
 #
-# Needs Rust, Python 3 with venv, npm and git. Downloads go to .cache/ and happen once.
+# Needs Rust, Python 3 with venv, npm, git and valgrind. Downloads go to .cache/ and happen once.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 step_fmt() {
   cargo fmt --check
   cargo fmt --check --manifest-path tests/interop/rust/Cargo.toml
+  cargo fmt --check --all --manifest-path benches/Cargo.toml
+  cargo fmt --check --manifest-path benches/peers/rust/Cargo.toml
 }
 
 step_clippy() {
@@ -73,6 +76,12 @@ step_conformance() {
   conformance/run.sh
 }
 
+step_speed() {
+  benches/gates.sh
+  CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-benches/target} \
+    cargo test --quiet --locked --profile gates --package twodoor-benches --manifest-path benches/Cargo.toml
+}
+
 step_servers() {
   tests/import/servers.sh
 }
@@ -89,7 +98,7 @@ step_long() {
   fi
 }
 
-[ $# -gt 0 ] || set -- fmt clippy rust digest schema interop project servers cases conformance
+[ $# -gt 0 ] || set -- fmt clippy rust digest schema interop project servers cases conformance speed
 for step; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 done

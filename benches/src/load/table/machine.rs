@@ -1,9 +1,9 @@
 //! Under what conditions was measured.
 
 use std::fs;
-use std::process::Command;
 
 use crate::cores::Cores;
+use crate::said::said;
 
 /// The conditions of a run.
 pub struct Machine {
@@ -42,10 +42,4 @@ impl Machine {
             command: ["benches/run.sh".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" "),
         }
     }
-}
-
-/// What a command prints, if it succeeds.
-fn said(command: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(command).args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
