@@ -1,5 +1,7 @@
 //! Clients that make work for the server while others are measured.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpSocket;
@@ -24,6 +26,9 @@ pub enum Neighbours {
 /// Requests that a slow reader sends at once: their answers are more than sockets hold.
 const UNREAD: usize = 64;
 
+/// Callers begin within this time: as long as the slow tool takes.
+const SPREAD: Duration = Duration::from_millis(20);
+
 /// Brings them up. Those who go on become tasks; those who only stay there are tasks that never end.
 pub async fn settle(at: &Address, neighbours: Neighbours, tools: usize, tasks: &mut JoinSet<Result<()>>) -> Result<()> {
     let question = |ask, seed: usize| Question { era: Era::Modern, ask, text: format!("neighbour {seed}"), tools };
@@ -31,7 +36,10 @@ pub async fn settle(at: &Address, neighbours: Neighbours, tools: usize, tasks: &
         Neighbours::Callers(count) => {
             for seed in 0..count {
                 let mut client = Client::open(at, question(Ask::Slow, seed), Some(Form::Json)).await?;
+                // Callers who know nothing of each other do not call in step.
+                let later = SPREAD * u32::try_from(seed)? / u32::try_from(count)?;
                 tasks.spawn_local(async move {
+                    tokio::time::sleep(later).await;
                     for id in FIRST_ID.. {
                         client.ask(id).await?;
                     }

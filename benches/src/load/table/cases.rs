@@ -162,19 +162,18 @@ fn large(servers: &Servers<'_>, mib: usize) -> [Case; 2] {
 /// How long an echo takes while others keep the server busy.
 fn neighbours(servers: &Servers<'_>) -> Case {
     const TOOLS: usize = 1000;
-    let run = |who: &str, neighbours| {
-        let program = servers.ours(Door::Http).with("TOOLS", TOOLS);
-        // Listeners are told of a change ten times a second.
-        let told = matches!(neighbours, Some(Neighbours::Listeners(_)));
-        let program = if told { program.with("ANNOUNCE", 100) } else { program };
+    let run = |who: &str, program: Program, neighbours| {
         let work = Work::Http(Load { neighbours, ..load(Era::Modern, Ask::Echo, 4, TOOLS) });
         Run { who: who.to_owned(), program, work }
     };
+    let ours = || servers.ours(Door::Http).with("TOOLS", TOOLS);
+    let listeners = Some(Neighbours::Listeners(1000));
     let runs = vec![
-        run("ours, alone", None),
-        run("ours, beside 64 callers of a slow tool", Some(Neighbours::Callers(64))),
-        run("ours, beside 16 who read no list of 1000", Some(Neighbours::SlowReaders(16))),
-        run("ours, beside 1000 listeners", Some(Neighbours::Listeners(1000))),
+        run("ours, alone", ours(), None),
+        run("ours, beside 64 callers of a slow tool", ours(), Some(Neighbours::Callers(64))),
+        run("ours, beside 16 who read no list of 1000", ours(), Some(Neighbours::SlowReaders(16))),
+        run("ours, beside 1000 listeners who wait", ours(), listeners),
+        run("ours, beside 1000 listeners who are told", ours().with("ANNOUNCE", 100), listeners),
     ];
     Case { name: "HTTP echo, 4 connections".to_owned(), kind: Kind::Neighbours, runs }
 }
