@@ -78,14 +78,14 @@ fn json_of(arguments: &[&str]) -> Value {
 fn wrong_usage_ends_with_2_a_refused_surface_with_3_a_failed_tool_with_1() {
     for (arguments, code, said) in [
         (&["frobnicate"][..], 2, "frobnicate"),
-        (&["serve", "--http", "0.0.0.0:1"], 2, "no authentication"),
+        (&["serve", "--http", "0.0.0.0:1"], 2, "does not speak TLS"),
         (&["serve", "--http", "nonsense"], 2, "HOST:PORT"),
         (&["serve", "--sse"], 2, "--http"),
         (&["serve", "--http", "127.0.0.1:0", "--sse", "--legacy", "off"], 2, "--legacy sessions"),
         (&["serve", "--auth", "callers.yaml"], 2, "--http"),
         (&["serve", "--http", "127.0.0.1:0", "--auth", "missing.yaml"], 3, "twodoor token"),
         (&["serve", "--http", "127.0.0.1:0", "--auth", "surface.yaml"], 3, "a file of callers"),
-        (&["serve", "--http", "0.0.0.0:1", "--auth", "surface.yaml"], 2, "no authentication"),
+        (&["serve", "--http", "0.0.0.0:1", "--auth", "surface.yaml"], 2, "does not speak TLS"),
         (&["token", "no name"], 2, "A-Z a-z 0-9"),
         (&["token", "--scope", "a b"], 2, "visible ASCII"),
         (&["check", "missing.yaml"], 3, ""),

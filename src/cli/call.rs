@@ -23,7 +23,7 @@ use super::{carry, exit, show, state};
     after_help = "Arguments are read by the type that the tool declares: count=5 is a number where count is an integer.\n\n\
     Examples:\n  twodoor call log count=5 --surface examples/git.yaml\n  \
     twodoor call log --args '{\"count\": 5}' --surface examples/git.yaml --dry-run\n\n\
-    Exits with 1 if the tool fails or is refused, with 6 if nothing ran because a person has to approve the call first."
+    Exits with 1 if the tool fails or is refused, with 6 if nothing ran and a request waits for approval."
 )]
 pub(crate) struct Call {
     /// The tool
@@ -98,7 +98,10 @@ impl Call {
         } else if let Err(refused) = self.log(&desk, &router, &surface) {
             refused
         } else {
-            self.carry_out(&router, &Arc::new(catalog), arguments, talks)
+            let code = self.carry_out(&router, &Arc::new(catalog), arguments, talks);
+            // The line of a call that was given up is written aside: it has to be there before the process ends.
+            desk.settle(super::LOG_AT_MOST);
+            code
         }
     }
 

@@ -37,6 +37,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+/// Longest time that the end of a command waits for the disk of an audit log.
+const LOG_AT_MOST: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// What a command ended with, beyond success.
 pub(crate) mod exit {
     use std::process::ExitCode;
@@ -61,7 +64,7 @@ pub(crate) mod exit {
     pub(crate) fn listen() -> ExitCode {
         ExitCode::from(5)
     }
-    /// Nothing ran: a person has to approve it first.
+    /// Nothing ran: a request waits for a person's approval.
     pub(crate) fn approval() -> ExitCode {
         ExitCode::from(6)
     }
@@ -80,7 +83,7 @@ const DEFAULT_SURFACE: &str = "surface.yaml";
         args:\n        name: { type: string, required: true }\n      run: [echo, \"hello {name}\"]\n\n\
         Then: twodoor check hello.yaml, twodoor call greet name=you --surface hello.yaml, twodoor serve hello.yaml.\n\n\
         Exit codes: 0 done, 1 different or failed, 2 wrong usage or cannot tell, 3 surface refused, 4 state refused, 5 cannot listen, \
-        6 nothing ran: a person has to approve it first.\n\n\
+        6 nothing ran: a request waits for approval.\n\n\
         Logs go to standard error; TWODOOR_LOG sets what is logged (error, warn, info, debug, or a filter)."
 )]
 struct Arguments {

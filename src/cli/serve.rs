@@ -179,7 +179,7 @@ impl Serve {
         let served = runtime.block_on(serve(mounted, address, options, over_stdio));
         // A read of standard input may block for ever; it holds nothing that matters now.
         runtime.shutdown_background();
-        desks.iter().for_each(|desk| desk.settle(LOG_AT_MOST));
+        desks.iter().for_each(|desk| desk.settle(super::LOG_AT_MOST));
         match served {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
@@ -194,9 +194,6 @@ impl Serve {
         }
     }
 }
-
-/// Longest time that a stop waits for the disk of an audit log.
-const LOG_AT_MOST: Duration = Duration::from_secs(5);
 
 /// Longest time for which an unused session may be kept.
 const IDLE_AT_MOST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -259,8 +256,8 @@ fn read_address(text: &str) -> Result<SocketAddr, (String, &'static str)> {
     match found {
         Ok(Some(address)) if address.ip().is_loopback() => Ok(address),
         Ok(_) => Err((
-            format!("{text} can be reached from other machines, and this server has no authentication yet"),
-            "listen on 127.0.0.1 or [::1], and let a proxy with authentication stand in front",
+            format!("{text} can be reached from other machines, and this server does not speak TLS"),
+            "listen on 127.0.0.1 or [::1], and let a proxy with TLS stand in front; tokens are checked here with --auth",
         )),
         Err(_) => Err((
             format!("{text:?} is no address to listen on"),

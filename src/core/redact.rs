@@ -119,13 +119,20 @@ fn forms_of(value: &str) -> Vec<String> {
     let in_json = serde_json::to_string(value).unwrap_or_default();
     let in_json = in_json.trim_start_matches('"').strip_suffix('"').unwrap_or_default().to_owned();
     forms.push(ascii_json(value));
+    forms.push(in_json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"));
     forms.push(in_json.replace('/', "\\/"));
     forms.push(in_json);
     let lower: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
     forms.push(lower.to_uppercase());
     forms.push(lower);
-    forms.push(percent(value, |byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte)));
-    forms.push(percent(value, |byte| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte)));
+    // As RFC 3986 has it, as a path, and as scripts write it; each with `+` for a space too, as forms are written.
+    for plain in [&b"-_.~"[..], b"-_.~/", b"-_.~!'()*", b"-_.*"] {
+        for escape in [|byte| format!("%{byte:02X}"), |byte| format!("%{byte:02x}")] {
+            let escaped = percent(value, plain, escape);
+            forms.push(escaped.replace("%20", "+"));
+            forms.push(escaped);
+        }
+    }
     if value.len() >= SHORTEST_INSIDE_BASE64 {
         for offset in 0..3 {
             forms.extend([&STANDARD, &URL_SAFE].map(|engine| {
@@ -157,8 +164,10 @@ fn ascii_json(value: &str) -> String {
     out
 }
 
-fn percent(value: &str, plain: impl Fn(u8) -> bool) -> String {
-    value.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+/// `value` with every byte escaped but letters, digits and the `plain` ones.
+fn percent(value: &str, plain: &[u8], escape: fn(u8) -> String) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || plain.contains(&byte);
+    value.bytes().map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { escape(byte) }).collect()
 }
 
 #[cfg(test)]
@@ -185,6 +194,10 @@ mod tests {
             "73773072642f66692273682 0c3a921".replace(' ', ""),
             "sw0rd%2Ffi%22sh%20%C3%A9%21".to_owned(),
             "sw0rd/fi%22sh%20%C3%A9%21".to_owned(),
+            "sw0rd%2ffi%22sh%20%c3%a9%21".to_owned(),
+            "sw0rd%2Ffi%22sh%20%C3%A9!".to_owned(),
+            "sw0rd%2Ffi%22sh+%C3%A9%21".to_owned(),
+            "sw0rd%2ffi%22sh+%c3%a9%21".to_owned(),
         ] {
             let clean = secrets.clean(&format!("<{text}>"));
             assert!(clean.contains(REDACTED), "{text} became {clean}");

@@ -201,7 +201,7 @@ impl Decoded {
 }
 
 fn decode(text: &Bytes, limits: &JsonLimits) -> Result<Decoded, Malformed> {
-    let text = text.slice_ref(text.trim_ascii());
+    let text = text.slice_ref(super::json::trim(text));
     let found = scan::walk(&text, limits, Role::Message).map_err(|error| refused(&text, error))?;
     if text.first() != Some(&b'[') {
         return Ok(Decoded::One(decode_one(&text, found)));
@@ -391,6 +391,8 @@ mod tests {
         let table = [
             ("[[1]", -32700, None),
             ("\u{feff}{}", -32700, None),
+            ("\u{c}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", -32700, None),
+            ("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\u{b}", -32700, None),
             ("3", -32600, None),
             (r#"{"jsonrpc":"2.0","id":1,"Method":"tools/list"}"#, -32600, Some(1)),
             (r#"{"jsonrpc":"2","id":1,"method":"ping"}"#, -32600, Some(1)),

@@ -164,8 +164,9 @@ impl Schema {
         if self.plain.as_ref().is_some_and(|plain| plain.fits(arguments)) {
             return Vec::new();
         }
-        let value = arguments.text().parse().unwrap_or_else(|_| serde_json::json!({}));
-        self.violations(&value)
+        // What cannot be read cannot be judged, so it does not fit.
+        let unread = |_| vec![Violation { pointer: String::new(), problem: "cannot be read as JSON".to_owned() }];
+        arguments.text().parse().map_or_else(unread, |value| self.violations(&value))
     }
 
     /// Where a value does not fit: the first ten violations, or the first alone of a large value.
