@@ -20,7 +20,7 @@ impl Verdict {
     pub fn of(counted: &[Counted], ceilings: &Ceilings) -> Self {
         let mut verdict = Self { table: HEAD.to_owned(), failures: Vec::new(), hints: Vec::new() };
         for one in counted {
-            verdict.add(one, ceilings.of(&one.gate));
+            verdict.add(one, ceilings.here(&one.gate));
         }
         verdict
     }
