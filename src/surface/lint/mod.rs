@@ -13,6 +13,7 @@ pub(super) mod braces;
 pub(super) mod call_rule;
 pub(super) mod cap;
 mod code_options;
+mod coerced_rule;
 mod completion;
 mod contradiction;
 mod default_value;
@@ -125,6 +126,7 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     read_only_verb::check,
     reserved_name::check,
     rule_twin::check,
+    coerced_rule::check,
     secret_header::check,
     secret_literal::check,
     similar_names::check,
@@ -254,6 +256,7 @@ pub fn rules() -> Vec<Rule> {
         call_rule::RULE,
         expression::RULE,
         rule_twin::RULE,
+        coerced_rule::RULE,
         gate_level::RULE,
         maybe_irreversible::RULE,
         target::REGISTRY,
