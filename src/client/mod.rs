@@ -6,6 +6,7 @@
 //! process: a server that is a program comes as a [`Connect`] closure. Used by `probe`, `verify`
 //! and `import`, and by `core` for upstreams and requests.
 
+mod aside;
 mod door;
 #[cfg(test)]
 mod fake;
@@ -23,6 +24,7 @@ mod wire;
 
 use std::time::Duration;
 
+pub(crate) use aside::reading;
 pub use door::{Answers, Call, Called, Door, Ending, Opening, Server};
 pub use hear::Hear;
 pub use http::HttpTarget;

@@ -2,6 +2,7 @@
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
+use super::aside::reading;
 use super::problem::Problem;
 use crate::protocol::{Decoded, Malformed, Message, RawJson, RequestId, json::JsonLimits};
 
@@ -66,18 +67,14 @@ pub(super) fn answer_server(id: &RequestId, method: &str) -> Bytes {
     out.freeze()
 }
 
-/// Most bytes that are read where they arrived.
-const SMALL: usize = 64 * 1024;
-
 /// The messages of one line, one body or one event; a long one is read on a thread where nothing else waits for it.
 pub(super) async fn read(text: &Bytes, limits: &JsonLimits) -> Vec<Result<Message, Malformed>> {
-    let (text, limits) = (text.clone(), *limits);
-    let is_small = text.len() <= SMALL;
+    let (bytes, text, limits) = (text.len(), text.clone(), *limits);
     let read = move || match Decoded::read(&text, &limits) {
         Decoded::One(message) => vec![message],
         Decoded::Batch(messages) => messages,
     };
-    if is_small { read() } else { tokio::task::spawn_blocking(read).await.unwrap_or_default() }
+    reading(bytes, read).await.unwrap_or_default()
 }
 
 /// The outcome of a response to `method`.

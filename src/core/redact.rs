@@ -104,12 +104,14 @@ impl Secrets {
 /// Keys that became equal are told apart again.
 fn keep_apart(members: &mut [(String, Json)]) {
     let mut seen = std::collections::HashSet::new();
+    // The next number of each key, so that many equal ones do not try all numbers before theirs.
+    let mut next = std::collections::HashMap::new();
     for (key, _) in members {
-        let mut number = 2usize;
         let first = key.clone();
+        let number = next.entry(first.clone()).or_insert(2usize);
         while !seen.insert(key.clone()) {
             *key = format!("{first} {number}");
-            number += 1;
+            *number += 1;
         }
     }
 }

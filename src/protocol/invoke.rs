@@ -367,6 +367,21 @@ pub trait Caller: Send + Sync + 'static {
     fn gone(&self) -> BoxFuture<'_, ()>;
 }
 
+/// A far end that hears nothing and is never gone, for tests.
+#[cfg(test)]
+pub(crate) struct Nobody;
+
+#[cfg(test)]
+impl Caller for Nobody {
+    fn notify(&self, _: Notice) {}
+    fn is_gone(&self) -> bool {
+        false
+    }
+    fn gone(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+}
+
 /// Carries out calls. Implemented by `core`'s router, or by whoever embeds the engine.
 pub trait Invoke: Send + Sync + 'static {
     /// Carries out one call. When the caller is gone the future should end soon; it is dropped after a short grace.

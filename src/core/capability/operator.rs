@@ -375,20 +375,7 @@ mod tests {
     use super::*;
     use crate::core::capability::registry::Options;
     use crate::core::capability::secrets::FromEnvironment;
-    use crate::protocol::Notice;
-    use crate::protocol::invoke::BoxFuture;
-
-    struct Nobody;
-
-    impl Caller for Nobody {
-        fn notify(&self, _: Notice) {}
-        fn is_gone(&self) -> bool {
-            false
-        }
-        fn gone(&self) -> BoxFuture<'_, ()> {
-            Box::pin(std::future::pending())
-        }
-    }
+    use crate::protocol::invoke::Nobody;
 
     #[tokio::test]
     async fn what_changed_between_its_review_and_its_run_is_not_run() {

@@ -20,8 +20,8 @@ use tokio::time::timeout;
 pub use render::{Prepared, Refusal};
 
 use super::backend::defect;
-use super::blocking::reading;
 use crate::client::outbound::{Origin, Pool, Reach, Unanswered};
+use crate::client::reading;
 use crate::protocol::{Arguments, Caller, Outcome};
 use crate::surface::outward::{HttpOrigin, HttpRequest, HttpVerb};
 use report::{Answer, Reporter, failed};

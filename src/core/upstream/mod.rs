@@ -17,11 +17,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::backend::defect;
-use super::blocking::reading;
 use super::given::Given;
 use super::outgoing::how_to_narrow;
 use super::redact::Secrets;
 use crate::client::outbound::Reach;
+use crate::client::reading;
 use crate::client::{Answers, Call, Door, Ending, Problem};
 use crate::protocol::json::{JsonLimits, shortened};
 use crate::protocol::revision::Elicitation;

@@ -101,6 +101,7 @@ use super::{callers, frozen, lock, source, tree};
 const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     asks_itself::check,
     call_rule::check,
+    coerced_rule::check,
     completion::check,
     contradiction::check,
     default_value::check,
@@ -126,7 +127,6 @@ const CHECKS: &[fn(&SurfaceFile<'_>, &mut Findings)] = &[
     read_only_verb::check,
     reserved_name::check,
     rule_twin::check,
-    coerced_rule::check,
     secret_header::check,
     secret_literal::check,
     similar_names::check,

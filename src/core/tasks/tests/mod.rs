@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::*;
 use crate::core::store::model::ModelDisk;
-use crate::protocol::invoke::TaskWish;
+use crate::protocol::invoke::{Nobody, TaskWish};
 use crate::protocol::{
     Arguments, CatalogParts, ClientCapabilities, InputKind, InputRequest, Json, Notice, Revision, TaskStatus,
     TaskSupport, ToolName, ToolParts,
@@ -126,18 +126,6 @@ impl Audience for Ears {
 
     fn updated(&self, uri: &str) {
         self.1.lock().unwrap().push(uri.to_owned());
-    }
-}
-
-struct Nobody;
-
-impl Caller for Nobody {
-    fn notify(&self, _: Notice) {}
-    fn is_gone(&self) -> bool {
-        false
-    }
-    fn gone(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::pending())
     }
 }
 
